@@ -1,0 +1,381 @@
+"""What a query means: frozen relational nodes, validated when they are built.
+
+Every column of a plan has a name that is unique within its relation; scalars refer to the names of
+the input, without a table. A node's ``schema`` lists its output, its ``children`` its inputs.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from enum import Enum
+from functools import cached_property
+from typing import Any, TypeVar
+
+from sqlglot import exp
+
+from sooner.algebra.scalar import (
+    Item,
+    Scalar,
+    SortKey,
+    assert_detached,
+    columns_of,
+    is_column,
+)
+from sooner.algebra.schema import Column, Schema, names
+
+Self = TypeVar("Self", bound="Relation")
+
+
+class Relation:
+    """A node of a plan. Subclasses are frozen dataclasses; equal plans compare equal."""
+
+    @cached_property
+    def schema(self) -> Schema:
+        """The output columns."""
+        raise AssertionError(f"{type(self).__name__} has no schema")
+
+    @property
+    def children(self) -> tuple[Relation, ...]:
+        """The inputs, left to right."""
+        return ()
+
+    def with_children(self: Self, *children: Relation) -> Self:
+        """The same node over other inputs; the very same object if the inputs are the same."""
+        assert not children, f"{type(self).__name__} has no inputs"
+        return self
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The names of the output columns."""
+        return names(self.schema)
+
+    @cached_property
+    def name_set(self) -> frozenset[str]:
+        """The names of the output columns as a set."""
+        return frozenset(self.names)
+
+
+@dataclass(frozen=True)
+class Scan(Relation):
+    """The rows of a registered table. ``sources`` are its columns' names, ``columns`` our names for them."""
+
+    table: str
+    sources: tuple[str, ...]
+    columns: Schema
+
+    def __post_init__(self) -> None:
+        _require(len(self.sources) == len(self.columns), "a Scan names each of its columns once")
+        _require_unique(self.columns)
+
+    @cached_property
+    def schema(self) -> Schema:
+        return self.columns
+
+
+@dataclass(frozen=True)
+class Filter(Relation):
+    """The rows for which the condition is true."""
+
+    child: Relation
+    condition: Scalar
+
+    def __post_init__(self) -> None:
+        _require_scalar(self.condition, self.child)
+
+    @cached_property
+    def schema(self) -> Schema:
+        return self.child.schema
+
+    @property
+    def children(self) -> tuple[Relation, ...]:
+        return (self.child,)
+
+    def with_children(self, *children: Relation) -> Filter:
+        (child,) = children
+        return self if child is self.child else Filter(child, self.condition)
+
+
+@dataclass(frozen=True)
+class Project(Relation):
+    """One output row per input row; each column a scalar of the input."""
+
+    child: Relation
+    items: tuple[Item, ...]
+
+    def __post_init__(self) -> None:
+        for item in self.items:
+            _require_scalar(item.scalar, self.child)
+        _require_unique(self.schema)
+
+    @cached_property
+    def schema(self) -> Schema:
+        types = {column.name: column.type for column in self.child.schema}
+        return tuple(
+            Column(item.name, types[item.scalar.name] if is_column(item.scalar) else None)
+            for item in self.items
+        )
+
+    @property
+    def children(self) -> tuple[Relation, ...]:
+        return (self.child,)
+
+    def with_children(self, *children: Relation) -> Project:
+        (child,) = children
+        return self if child is self.child else Project(child, self.items)
+
+
+class JoinKind(Enum):
+    """How a join treats rows without a partner."""
+
+    INNER = "inner"
+    LEFT = "left"
+    RIGHT = "right"
+    FULL = "full"
+    SEMI = "semi"
+    ANTI = "anti"
+    # NOT IN: a left row stays if the condition is *false* (not merely unknown) for every right row.
+    NULL_AWARE_ANTI = "null-aware anti"
+
+    @property
+    def keeps_right(self) -> bool:
+        """Whether the right columns are part of the output."""
+        return self not in (JoinKind.SEMI, JoinKind.ANTI, JoinKind.NULL_AWARE_ANTI)
+
+
+@dataclass(frozen=True)
+class Join(Relation):
+    """Pairs of rows for which the condition is true; a condition of ``None`` means all pairs."""
+
+    left: Relation
+    right: Relation
+    kind: JoinKind
+    condition: Scalar | None = None
+
+    def __post_init__(self) -> None:
+        shared = self.left.name_set & self.right.name_set
+        _require(not shared, f"both sides of a join have {sorted(shared)}")
+        if self.condition is not None:
+            _require_scalar(self.condition, self.left, self.right)
+
+    @cached_property
+    def schema(self) -> Schema:
+        return self.left.schema + (self.right.schema if self.kind.keeps_right else ())
+
+    @property
+    def children(self) -> tuple[Relation, ...]:
+        return (self.left, self.right)
+
+    def with_children(self, *children: Relation) -> Join:
+        left, right = children
+        if left is self.left and right is self.right:
+            return self
+        return Join(left, right, self.kind, self.condition)
+
+
+@dataclass(frozen=True)
+class Aggregate(Relation):
+    """One row per distinct combination of the keys (columns of the input); one row if there are none.
+
+    Without aggregates it is DISTINCT.
+    """
+
+    child: Relation
+    keys: tuple[str, ...]
+    aggregates: tuple[Item, ...] = ()
+
+    def __post_init__(self) -> None:
+        _require(bool(self.keys or self.aggregates), "an Aggregate needs a key or an aggregate")
+        missing = set(self.keys) - self.child.name_set
+        _require(not missing, f"unknown grouping columns {sorted(missing)}")
+        for item in self.aggregates:
+            call = aggregate_call(item.scalar)
+            _require(call is not None, f"not one aggregate: {item.scalar.sql('spark')}")
+            _require_scalar(item.scalar, self.child, aggregate=True)
+        _require_unique(self.schema)
+
+    @cached_property
+    def schema(self) -> Schema:
+        types = {column.name: column.type for column in self.child.schema}
+        return tuple(Column(key, types[key]) for key in self.keys) + tuple(
+            Column(item.name) for item in self.aggregates
+        )
+
+    @property
+    def children(self) -> tuple[Relation, ...]:
+        return (self.child,)
+
+    def with_children(self, *children: Relation) -> Aggregate:
+        (child,) = children
+        return self if child is self.child else Aggregate(child, self.keys, self.aggregates)
+
+
+@dataclass(frozen=True)
+class _SetOperation(Relation):
+    left: Relation
+    right: Relation
+
+    def __post_init__(self) -> None:
+        left, right = len(self.left.schema), len(self.right.schema)
+        _require(left == right, f"a set operation of {left} and {right} columns")
+
+    @cached_property
+    def schema(self) -> Schema:
+        # Spark widens unlike types; where both sides agree the type is known.
+        return tuple(
+            Column(a.name, a.type if a.type == b.type else None)
+            for a, b in zip(self.left.schema, self.right.schema, strict=True)
+        )
+
+    @property
+    def children(self) -> tuple[Relation, ...]:
+        return (self.left, self.right)
+
+
+@dataclass(frozen=True)
+class Union(_SetOperation):
+    """All rows of both inputs (UNION ALL); columns by position, names of the left."""
+
+    def with_children(self, *children: Relation) -> Union:
+        return self if _same(children, self.children) else Union(*children)
+
+
+@dataclass(frozen=True)
+class Intersect(_SetOperation):
+    """Rows in both inputs; once each, or as often as in both if ``all``."""
+
+    all: bool = False
+
+    def with_children(self, *children: Relation) -> Intersect:
+        return self if _same(children, self.children) else Intersect(*children, all=self.all)
+
+
+@dataclass(frozen=True)
+class Except(_SetOperation):
+    """Rows of the left that are not in the right; once each, or minus their count if ``all``."""
+
+    all: bool = False
+
+    def with_children(self, *children: Relation) -> Except:
+        return self if _same(children, self.children) else Except(*children, all=self.all)
+
+
+@dataclass(frozen=True)
+class Sort(Relation):
+    """The rows in order."""
+
+    child: Relation
+    by: tuple[SortKey, ...]
+
+    def __post_init__(self) -> None:
+        _require(bool(self.by), "a Sort needs a key")
+        for key in self.by:
+            _require_scalar(key.scalar, self.child)
+
+    @cached_property
+    def schema(self) -> Schema:
+        return self.child.schema
+
+    @property
+    def children(self) -> tuple[Relation, ...]:
+        return (self.child,)
+
+    def with_children(self, *children: Relation) -> Sort:
+        (child,) = children
+        return self if child is self.child else Sort(child, self.by)
+
+
+@dataclass(frozen=True)
+class Limit(Relation):
+    """The first ``count`` rows (all of them if ``None``) after skipping ``offset``."""
+
+    child: Relation
+    count: int | None
+    offset: int = 0
+
+    def __post_init__(self) -> None:
+        _require(self.count is None or self.count >= 0, "a Limit of a negative count")
+        _require(self.offset >= 0, "a Limit with a negative offset")
+
+    @cached_property
+    def schema(self) -> Schema:
+        return self.child.schema
+
+    @property
+    def children(self) -> tuple[Relation, ...]:
+        return (self.child,)
+
+    def with_children(self, *children: Relation) -> Limit:
+        (child,) = children
+        return self if child is self.child else Limit(child, self.count, self.offset)
+
+
+@dataclass(frozen=True)
+class Map(Relation):
+    """A user's function over parts of the rows; ``sources`` are the names the function sees.
+
+    With ``by``, all rows that agree on those columns reach the function in one call.
+    """
+
+    child: Relation
+    function: Callable[[Any], Any]
+    sources: tuple[str, ...]
+    columns: Schema
+    by: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        _require(len(self.sources) == len(self.child.schema), "a Map names each input column")
+        _require(all(column.type for column in self.columns), "a Map declares its types")
+        _require(set(self.by) <= self.child.name_set, f"unknown columns in {self.by}")
+        _require_unique(self.columns)
+
+    @cached_property
+    def schema(self) -> Schema:
+        return self.columns
+
+    @property
+    def children(self) -> tuple[Relation, ...]:
+        return (self.child,)
+
+    def with_children(self, *children: Relation) -> Map:
+        (child,) = children
+        if child is self.child:
+            return self
+        return Map(child, self.function, self.sources, self.columns, self.by)
+
+
+def aggregate_call(scalar: Scalar) -> exp.AggFunc | None:
+    """The aggregate function of ``sum(x)`` or ``sum(x) FILTER (WHERE …)``; ``None`` for anything else."""
+    inner = scalar.this if isinstance(scalar, exp.Filter) else scalar
+    return inner if isinstance(inner, exp.AggFunc) else None
+
+
+def _same(new: tuple[Relation, ...], old: tuple[Relation, ...]) -> bool:
+    return all(a is b for a, b in zip(new, old, strict=True))
+
+
+def _require(condition: bool, message: str) -> None:
+    # Plans are built by Sooner, not by users: a broken one is a bug, so it is not a SoonerError.
+    if not condition:
+        raise ValueError(message)
+
+
+def _require_unique(schema: Schema) -> None:
+    twice = [name for name, count in Counter(names(schema)).items() if count > 1]
+    _require(not twice, f"columns named twice: {twice}")
+
+
+def _require_scalar(scalar: Scalar, *inputs: Relation, aggregate: bool = False) -> None:
+    assert_detached(scalar)
+    known: frozenset[str] = frozenset().union(*(relation.name_set for relation in inputs))
+    _require_known(columns_of(scalar), known, scalar)
+    if not aggregate and scalar.find(exp.AggFunc):
+        raise ValueError(f"an aggregate outside an Aggregate: {scalar.sql('spark')}")
+    if scalar.find(exp.Query):
+        raise ValueError(f"a subquery inside a scalar: {scalar.sql('spark')}")
+
+
+def _require_known(used: Iterable[str], known: frozenset[str], scalar: Scalar) -> None:
+    missing = sorted(set(used) - known)
+    _require(not missing, f"{scalar.sql('spark')} reads unknown columns {missing}")

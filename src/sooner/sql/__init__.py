@@ -1,0 +1,17 @@
+"""SQL text to algebra, and algebra to Spark SQL."""
+
+from sooner.sql.front_end import Verbatim, plan_query
+from sooner.sql.parse import parse, refuse_statement, table_names
+from sooner.sql.render import quote, render
+from sooner.sql.untranslatable import Untranslatable
+
+__all__ = [
+    "Untranslatable",
+    "Verbatim",
+    "parse",
+    "plan_query",
+    "quote",
+    "refuse_statement",
+    "render",
+    "table_names",
+]

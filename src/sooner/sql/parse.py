@@ -1,0 +1,80 @@
+"""SQL text to a sqlglot tree: one reading statement in Spark's dialect."""
+
+from __future__ import annotations
+
+import re
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import ParseError as SqlglotParseError
+from sqlglot.errors import TokenError
+
+from sooner.errors import NotSupported, ParseError
+from sooner.sql.untranslatable import Untranslatable
+
+# sqlglot turns suffixed numbers (10L, 1.5BD) into casts with types of its own choosing.
+_SUFFIXED_NUMBER = re.compile(r"(?<![\w.`])\d+\.?\d*(?:[eE][+-]?\d+)?(?:BD|[LSYFDlsyfd]|bd)\b")
+_STRING = re.compile(r"'(?:[^'\\]|\\.|'')*'|\"(?:[^\"\\]|\\.|\"\")*\"|`[^`]*`", re.DOTALL)
+_RAW_STRING = re.compile(r"(?<!\w)[rR]['\"]")
+
+
+def parse(text: str) -> exp.Query:
+    """Parse a query. Several statements, or one that writes, is refused.
+
+    Raises ``Untranslatable`` where sqlglot cannot read the text (Spark still might), and
+    ``NotSupported`` for statements that are not queries.
+    """
+    if not text.strip().strip(";").strip():
+        raise ParseError("The query is empty. Write a SELECT statement.")
+    try:
+        statements = [s for s in sqlglot.parse(text, read="spark") if s is not None]
+    except (SqlglotParseError, TokenError) as error:
+        raise Untranslatable(f"the parser cannot read it ({_first_line(error)})") from error
+    if len(statements) > 1:
+        raise NotSupported("A query is one statement; run several one after the other.")
+    (statement,) = statements
+    if not isinstance(statement, exp.Query):
+        refuse_statement(statement.key)
+    bare = _STRING.sub("''", text)
+    if _SUFFIXED_NUMBER.search(bare) or _RAW_STRING.search(bare):
+        raise Untranslatable("literals with a type letter (10L, 1.5BD, r'…')")
+    return statement
+
+
+def refuse_statement(kind: str) -> None:
+    """Refuse a statement that is not a query."""
+    raise NotSupported(
+        f"db.sql() and 'sooner query' only read, and this is a {kind.upper()} statement; nothing was "
+        "changed. Use db.register, db.insert, db.update, db.delete or db.drop to change tables."
+    )
+
+
+def table_names(query: exp.Expr) -> tuple[str, ...]:
+    """The lower-cased names of the tables a query reads, its own WITH names left out."""
+    found: dict[str, None] = {}
+
+    def visit(node: exp.Expr, local: frozenset[str]) -> None:
+        clause = node.args.get("with_")
+        if clause is not None:
+            for cte in clause.expressions:
+                # A WITH name hides a table from the next WITH entry on, and inside itself if recursive.
+                inside = local | {cte.alias.lower()} if clause.args.get("recursive") else local
+                visit(cte.this, inside)
+                local = local | {cte.alias.lower()}
+        if isinstance(node, exp.Table):
+            name = ".".join(part.name for part in node.parts).lower()
+            if name not in local:
+                found.setdefault(name)
+        for key, value in node.args.items():
+            if key == "with_":
+                continue
+            for child in value if isinstance(value, list) else (value,):
+                if isinstance(child, exp.Expr):
+                    visit(child, local)
+
+    visit(query, frozenset())
+    return tuple(found)
+
+
+def _first_line(error: Exception) -> str:
+    return re.sub(r"\x1b\[[0-9;]*m", "", str(error)).splitlines()[0].rstrip(". ")

@@ -1,0 +1,80 @@
+"""Every column gets its table: sqlglot's qualification, with guards where it could differ from Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from sqlglot import exp
+from sqlglot.errors import OptimizeError, SchemaError
+from sqlglot.errors import ParseError as SqlglotParseError
+from sqlglot.optimizer.qualify import qualify as sqlglot_qualify
+
+from sooner.algebra.schema import Schema
+from sooner.sql.untranslatable import Untranslatable
+
+
+def qualify(query: exp.Query, schemas: Mapping[str, Schema]) -> exp.Query:
+    """A copy of the query with stars expanded, names lower-cased and every column qualified.
+
+    ``schemas`` are the columns of each table by lower-cased table name.
+    """
+    for select in query.find_all(exp.Select):
+        _refuse_shadowing(select, schemas)
+    known: dict[str, object] = {
+        table: {column.name.lower(): column.type for column in schema}
+        for table, schema in schemas.items()
+    }
+    try:
+        return sqlglot_qualify(
+            query.copy(),
+            dialect="spark",
+            schema=known,
+            validate_qualify_columns=False,
+            quote_identifiers=True,
+        )
+    except (OptimizeError, SchemaError, SqlglotParseError) as error:
+        raise Untranslatable(f"names that cannot be resolved ({error})") from error
+
+
+def _refuse_shadowing(select: exp.Select, schemas: Mapping[str, Schema]) -> None:
+    """An output name that hides an input column is resolved by other rules in Spark than in sqlglot."""
+    aliases = {
+        item.alias.lower()
+        for item in select.expressions
+        if isinstance(item, exp.Alias) and not _is_column_named(item.this, item.alias)
+    }
+    if not aliases:
+        return
+    inputs = {column.lower() for column in _input_columns(select, schemas)}
+    for clause in ("group", "having", "order"):
+        node = select.args.get(clause)
+        if node is None:
+            continue
+        for column in node.find_all(exp.Column):
+            name = column.name.lower()
+            if not column.table and name in aliases and name in inputs:
+                raise Untranslatable(f"the name {name}, which is both a column and an alias")
+
+
+def _is_column_named(scalar: exp.Expr, name: str) -> bool:
+    return isinstance(scalar, exp.Column) and scalar.name.lower() == name.lower()
+
+
+def _input_columns(select: exp.Select, schemas: Mapping[str, Schema]) -> set[str]:
+    """All names that the sources of a SELECT could offer; more than there are does no harm."""
+    found: set[str] = set()
+    clause = select.args.get("from_")
+    sources = [clause.this] if clause else []
+    sources += [join.this for join in select.args.get("joins") or []]
+    for source in sources:
+        for table in source.find_all(exp.Table):
+            found |= {column.name for column in schemas.get(table.name.lower(), ())}
+        for inner in source.find_all(exp.Select):
+            found |= {item.alias_or_name for item in inner.expressions}
+        alias = source.args.get("alias")
+        found |= {identifier.name for identifier in (alias.columns if alias else [])}
+    # A WITH name could be any of the query's own: take the names of all of them.
+    for cte in select.root().find_all(exp.CTE):
+        found |= {item.alias_or_name for item in cte.this.selects}
+        found |= {identifier.name for identifier in cte.args["alias"].columns}
+    return found

@@ -1,0 +1,166 @@
+"""Algebra to Spark SQL: one text for a whole plan."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from sooner.algebra.relation import (
+    Aggregate,
+    Except,
+    Filter,
+    Intersect,
+    Join,
+    JoinKind,
+    Limit,
+    Map,
+    Project,
+    Relation,
+    Scan,
+    Sort,
+    Union,
+)
+from sooner.algebra.scalar import (
+    Item,
+    Scalar,
+    SortKey,
+    column,
+    columns_of,
+    equality_sides,
+    to_sql,
+)
+
+_JOIN_WORDS = {
+    JoinKind.INNER: "JOIN",
+    JoinKind.LEFT: "LEFT JOIN",
+    JoinKind.RIGHT: "RIGHT JOIN",
+    JoinKind.FULL: "FULL JOIN",
+    JoinKind.SEMI: "LEFT SEMI JOIN",
+    JoinKind.ANTI: "LEFT ANTI JOIN",
+    JoinKind.NULL_AWARE_ANTI: "LEFT ANTI JOIN",
+}
+
+
+def render(plan: Relation, leaf: Callable[[Scan | Map], str] | None = None) -> str:
+    """The plan as Spark SQL. ``leaf`` names the table or view that stands for a Scan or Map.
+
+    The caller gives ``leaf`` where a name is not the registered one: a version, a set of blocks.
+    """
+    return _Renderer(leaf or _registered_name).query(plan)
+
+
+def _registered_name(node: Scan | Map) -> str:
+    if isinstance(node, Map):
+        raise AssertionError("a Map has no SQL: the engine names the view that holds its result")
+    return quote(node.table)
+
+
+class _Renderer:
+    def __init__(self, leaf: Callable[[Scan | Map], str]) -> None:
+        self._leaf = leaf
+        self._aliases = 0
+
+    def query(self, plan: Relation) -> str:
+        match plan:
+            case Scan():
+                columns = ", ".join(
+                    _aliased(column(source), out.name)
+                    for source, out in zip(plan.sources, plan.columns, strict=True)
+                )
+                # A scan of no column still has rows: count(*) needs them.
+                return f"SELECT {columns or '1'} FROM {self._leaf(plan)}"
+            case Map():
+                return f"SELECT {_names(plan)} FROM {self._leaf(plan)}"
+            case Filter():
+                return f"SELECT * FROM {self._source(plan.child)} WHERE {to_sql(plan.condition)}"
+            case Project():
+                return f"SELECT {_items(plan.items) or '1'} FROM {self._source(plan.child)}"
+            case Join():
+                return self._join(plan)
+            case Aggregate():
+                keys = ", ".join(quote(key) for key in plan.keys)
+                aggregates = _items(plan.aggregates)
+                selected = ", ".join(part for part in (keys, aggregates) if part)
+                group = f" GROUP BY {keys}" if keys else ""
+                return f"SELECT {selected} FROM {self._source(plan.child)}{group}"
+            case Union():
+                return self._set_operation(plan, "UNION ALL")
+            case Intersect():
+                return self._set_operation(plan, "INTERSECT ALL" if plan.all else "INTERSECT")
+            case Except():
+                return self._set_operation(plan, "EXCEPT ALL" if plan.all else "EXCEPT")
+            case Sort():
+                return f"SELECT * FROM {self._source(plan.child)} ORDER BY {_sort_keys(plan.by)}"
+            case Limit():
+                return self._limit(plan)
+        raise AssertionError(f"no SQL for {type(plan).__name__}")
+
+    def _source(self, plan: Relation) -> str:
+        self._aliases += 1
+        alias = f"_{self._aliases}"
+        return f"({self.query(plan)}) AS {alias}"
+
+    def _join(self, plan: Join) -> str:
+        left, right = self._source(plan.left), self._source(plan.right)
+        if plan.kind is JoinKind.NULL_AWARE_ANTI:
+            return self._null_aware_anti(plan, left, right)
+        if plan.condition is None and plan.kind is JoinKind.INNER:
+            return f"SELECT * FROM {left} CROSS JOIN {right}"
+        on = "TRUE" if plan.condition is None else to_sql(plan.condition)
+        return f"SELECT * FROM {left} {_JOIN_WORDS[plan.kind]} {right} ON {on}"
+
+    def _null_aware_anti(self, plan: Join, left: str, right: str) -> str:
+        assert plan.condition is not None
+        sides = equality_sides(plan.condition)
+        if sides is not None:
+            # Spark has a hash join for NOT IN on one column, but only recognises it as NOT IN.
+            outer, inner = sides if _reads_only(sides[0], plan.left) else sides[::-1]
+            if _reads_only(outer, plan.left) and _reads_only(inner, plan.right):
+                return (
+                    f"SELECT * FROM {left} WHERE {to_sql(outer)} NOT IN "
+                    f"(SELECT {to_sql(inner)} FROM {right})"
+                )
+        condition = to_sql(plan.condition)
+        return (
+            f"SELECT * FROM {left} {_JOIN_WORDS[plan.kind]} {right} "
+            f"ON ({condition}) OR (({condition}) IS NULL)"
+        )
+
+    def _set_operation(self, plan: Union | Intersect | Except, word: str) -> str:
+        return f"({self.query(plan.left)}) {word} ({self.query(plan.right)})"
+
+    def _limit(self, plan: Limit) -> str:
+        limit = "" if plan.count is None else f" LIMIT {plan.count}"
+        offset = f" OFFSET {plan.offset}" if plan.offset else ""
+        if isinstance(plan.child, Sort):  # one SELECT, so that Spark plans a top-k
+            return self.query(plan.child) + limit + offset
+        return f"SELECT * FROM {self._source(plan.child)}{limit}{offset}"
+
+
+def quote(name: str) -> str:
+    """An identifier in backticks."""
+    return "`" + name.replace("`", "``") + "`"
+
+
+def _reads_only(scalar: Scalar, relation: Relation) -> bool:
+    return columns_of(scalar) <= relation.name_set
+
+
+def _names(plan: Relation) -> str:
+    return ", ".join(quote(name) for name in plan.names)
+
+
+def _aliased(scalar: Scalar, name: str) -> str:
+    text, quoted = to_sql(scalar), quote(name)
+    return text if text == quoted else f"{text} AS {quoted}"
+
+
+def _items(items: Iterable[Item]) -> str:
+    return ", ".join(_aliased(item.scalar, item.name) for item in items)
+
+
+def _sort_keys(keys: Iterable[SortKey]) -> str:
+    return ", ".join(
+        f"{to_sql(key.scalar)} {'DESC' if key.descending else 'ASC'} "
+        f"NULLS {'FIRST' if key.nulls_first else 'LAST'}"
+        for key in keys
+    )
