@@ -238,7 +238,8 @@ class Union(_SetOperation):
     """All rows of both inputs (UNION ALL); columns by position, names of the left."""
 
     def with_children(self, *children: Relation) -> Union:
-        return self if _same(children, self.children) else Union(*children)
+        left, right = children
+        return self if _same(children, self.children) else Union(left, right)
 
 
 @dataclass(frozen=True)
@@ -248,7 +249,8 @@ class Intersect(_SetOperation):
     all: bool = False
 
     def with_children(self, *children: Relation) -> Intersect:
-        return self if _same(children, self.children) else Intersect(*children, all=self.all)
+        left, right = children
+        return self if _same(children, self.children) else Intersect(left, right, self.all)
 
 
 @dataclass(frozen=True)
@@ -258,7 +260,8 @@ class Except(_SetOperation):
     all: bool = False
 
     def with_children(self, *children: Relation) -> Except:
-        return self if _same(children, self.children) else Except(*children, all=self.all)
+        left, right = children
+        return self if _same(children, self.children) else Except(left, right, self.all)
 
 
 @dataclass(frozen=True)
@@ -343,6 +346,40 @@ class Map(Relation):
         if child is self.child:
             return self
         return Map(child, self.function, self.sources, self.columns, self.by)
+
+
+@dataclass(frozen=True)
+class Opaque(Relation):
+    """A query that the algebra cannot express: Spark answers its text as it stands.
+
+    ``reason`` says why, ``reads`` which tables it reads, ``maps`` which Maps its text refers to by name.
+    """
+
+    text: str
+    columns: Schema
+    reason: str
+    reads: tuple[str, ...] = ()
+    maps: tuple[tuple[str, Map], ...] = ()
+
+    def __post_init__(self) -> None:
+        _require_unique(self.columns)
+
+    @cached_property
+    def schema(self) -> Schema:
+        return self.columns
+
+    @property
+    def children(self) -> tuple[Relation, ...]:
+        return tuple(node for _, node in self.maps)
+
+    def with_children(self, *children: Relation) -> Opaque:
+        if _same(children, self.children):
+            return self
+        maps = []
+        for (name, _), child in zip(self.maps, children, strict=True):
+            assert isinstance(child, Map)
+            maps.append((name, child))
+        return Opaque(self.text, self.columns, self.reason, self.reads, tuple(maps))
 
 
 def aggregate_call(scalar: Scalar) -> exp.AggFunc | None:

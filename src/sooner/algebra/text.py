@@ -14,6 +14,7 @@ from sooner.algebra.relation import (
     Join,
     Limit,
     Map,
+    Opaque,
     Project,
     Relation,
     Scan,
@@ -69,6 +70,8 @@ def _describe(plan: Relation) -> str:
             by = f" by [{', '.join(plan.by)}]" if plan.by else ""
             function = getattr(plan.function, "__name__", "function")
             return f"Map {function}{by} -> [{', '.join(plan.names)}]"
+        case Opaque():
+            return f"Spark, as it is written, because of {plan.reason}"
     raise AssertionError(f"no text for {type(plan).__name__}")
 
 

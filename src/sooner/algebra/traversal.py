@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from sooner.algebra.relation import Relation, Scan
+from sooner.algebra.relation import Opaque, Relation, Scan
 
 
 def walk(plan: Relation) -> Iterator[Relation]:
@@ -22,4 +22,10 @@ def transform_up(plan: Relation, function: Callable[[Relation], Relation]) -> Re
 
 def tables(plan: Relation) -> tuple[str, ...]:
     """The tables a plan reads, each once, in the order they appear."""
-    return tuple(dict.fromkeys(node.table for node in walk(plan) if isinstance(node, Scan)))
+    found: dict[str, None] = {}
+    for node in walk(plan):
+        if isinstance(node, Scan):
+            found.setdefault(node.table)
+        elif isinstance(node, Opaque):
+            found.update(dict.fromkeys(node.reads))
+    return tuple(found)

@@ -12,6 +12,7 @@ from sooner.algebra.relation import (
     Join,
     Limit,
     Map,
+    Opaque,
     Project,
     Relation,
     Scan,
@@ -60,6 +61,8 @@ def _prune(plan: Relation, needed: frozenset[str]) -> Relation:
             return plan.with_children(
                 *(_exactly(c, tuple(c.names[i] for i in places)) for c in plan.children)
             )
+        case Opaque():
+            return plan.with_children(*(_prune(child, child.name_set) for child in plan.children))
         case Intersect() | Except() | Map():
             return plan.with_children(*(_exactly(child, child.names) for child in plan.children))
         case Sort():

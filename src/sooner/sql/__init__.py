@@ -1,6 +1,6 @@
 """SQL text to algebra, and algebra to Spark SQL."""
 
-from sooner.sql.front_end import Verbatim, plan_query
+from sooner.sql.front_end import Verbatim, plan_query, plan_tree
 from sooner.sql.parse import parse, refuse_statement, table_names
 from sooner.sql.render import quote, render
 from sooner.sql.untranslatable import Untranslatable
@@ -10,6 +10,7 @@ __all__ = [
     "Verbatim",
     "parse",
     "plan_query",
+    "plan_tree",
     "quote",
     "refuse_statement",
     "render",

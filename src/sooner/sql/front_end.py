@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from sqlglot import exp
+
 from sooner.algebra.relation import Map, Relation
 from sooner.algebra.schema import Schema
 from sooner.sql.parse import parse
@@ -32,9 +34,16 @@ def plan_query(
       Filter b > 1
         Scan t [a, b]
     """
-    maps = maps or {}
-    known = {**schemas, **{name: node.columns for name, node in maps.items()}}
     try:
-        return translate(qualify(parse(text), known), schemas, maps).plan
+        return plan_tree(parse(text), schemas, maps)
     except Untranslatable as obstacle:
         return Verbatim(str(obstacle))
+
+
+def plan_tree(
+    tree: exp.Query, schemas: Mapping[str, Schema], maps: Mapping[str, Map] | None = None
+) -> Relation:
+    """Like :func:`plan_query`, of a parsed query; raises ``Untranslatable``."""
+    maps = maps or {}
+    known = {**schemas, **{name: node.columns for name, node in maps.items()}}
+    return translate(qualify(tree, known), schemas, maps).plan

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import NoReturn
 
 import sqlglot
 from sqlglot import exp
@@ -34,17 +35,17 @@ def parse(text: str) -> exp.Query:
         raise NotSupported("A query is one statement; run several one after the other.")
     (statement,) = statements
     if not isinstance(statement, exp.Query):
-        refuse_statement(statement.key)
+        refuse_statement(text.split()[0])
     bare = _STRING.sub("''", text)
     if _SUFFIXED_NUMBER.search(bare) or _RAW_STRING.search(bare):
         raise Untranslatable("literals with a type letter (10L, 1.5BD, r'…')")
     return statement
 
 
-def refuse_statement(kind: str) -> None:
+def refuse_statement(kind: str) -> NoReturn:
     """Refuse a statement that is not a query."""
     raise NotSupported(
-        f"db.sql() and 'sooner query' only read, and this is a {kind.upper()} statement; nothing was "
+        f"db.sql() and 'sooner query' only read, and this is a statement to {kind.upper()}; nothing was "
         "changed. Use db.register, db.insert, db.update, db.delete or db.drop to change tables."
     )
 

@@ -13,6 +13,7 @@ from sooner.algebra.relation import (
     JoinKind,
     Limit,
     Map,
+    Opaque,
     Project,
     Relation,
     Scan,
@@ -70,6 +71,9 @@ class _Renderer:
                 return f"SELECT {columns or '1'} FROM {self._leaf(plan)}"
             case Map():
                 return f"SELECT {_names(plan)} FROM {self._leaf(plan)}"
+            case Opaque():
+                # Its own names may be anything, even equal: ours go by position.
+                return f"SELECT * FROM (\n{plan.text}\n) AS `_`({_names(plan)})"
             case Filter():
                 return f"SELECT * FROM {self._source(plan.child)} WHERE {to_sql(plan.condition)}"
             case Project():

@@ -1,0 +1,268 @@
+"""Database: the front door. Each public call is one short pipeline."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Mapping, Sequence
+from datetime import timedelta
+from time import perf_counter
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from sooner.algebra.relation import Map, Opaque
+from sooner.answer import Answer
+from sooner.engine import binding, changes
+from sooner.engine.exact import collect, keeps_contract
+from sooner.engine.frames import to_spark
+from sooner.engine.jobs import job_group
+from sooner.engine.lowering import lower
+from sooner.engine.rows import table_rows
+from sooner.engine.scramble import plan_scramble, write_scramble
+from sooner.engine.session import open_session
+from sooner.engine.sources import inspect
+from sooner.engine.statistics import count_distinct
+from sooner.engine.writing import reservation, retried
+from sooner.errors import CatalogError, InvalidArgument
+from sooner.frame import Frame
+from sooner.prepare import Prepared, opaque, prepare
+from sooner.sql import quote
+from sooner.storage import Catalog, HistoryEntry, Home, Table, VacuumReport, check_unchanged, vacuum
+
+Rows = Any  # a Frame, a Spark or pandas DataFrame, an Arrow table, or a list of dicts or tuples
+
+
+def connect(
+    home: str | os.PathLike[str] = ".sooner",
+    *,
+    spark: SparkSession | None = None,
+    catalog: str | None = None,
+    progress: bool | None = None,
+    without: Collection[str] = (),
+) -> Database:
+    """Open a home directory, with a local Spark of its own or a session that is given.
+
+    ``catalog`` is the URL of a PostgreSQL database that a team shares; by default the catalog is a
+    file in the home. ``progress`` shows bars on long work (by default where a person is watching);
+    ``without`` switches rewrite rules off by name.
+    """
+    return Database(home, spark=spark, catalog=catalog, progress=progress, without=without)
+
+
+class Database:
+    """Registered tables and the questions one can ask of them."""
+
+    def __init__(
+        self,
+        home: str | os.PathLike[str] = ".sooner",
+        *,
+        spark: SparkSession | None = None,
+        catalog: str | None = None,
+        progress: bool | None = None,
+        without: Collection[str] = (),
+    ) -> None:
+        self._home = Home(home)
+        self._catalog = Catalog(catalog, self._home) if catalog else Catalog(self._home)
+        self._session: SparkSession | None = spark and open_session(spark, self._log)
+        self._progress = progress
+        self._without = tuple(without)
+
+    def __enter__(self) -> Database:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the catalog. Spark goes on until the program ends."""
+        self._catalog.close()
+
+    @property
+    def spark(self) -> SparkSession:
+        """The Spark session; a local one starts when it is first needed."""
+        if self._session is None:
+            self._session = open_session(None, self._log)
+        return self._session
+
+    def register(
+        self,
+        name: str,
+        source: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | DataFrame,
+        *,
+        key: str | Sequence[str] = (),
+        format: str | None = None,
+        schema: str | None = None,
+        options: Mapping[str, str] | None = None,
+        replace: bool = False,
+    ) -> Table:
+        """Make files or a Spark view known under a name. Nothing is copied; the files stay yours.
+
+        ``key`` is the primary key: columns that no two rows share, needed to delete or update rows.
+        """
+        with job_group(self.spark, f"Registering {name}", self._progress):
+            found = inspect(self.spark, name, source, format, schema, options or {})
+        keys = (key,) if isinstance(key, str) else tuple(key)
+        table = self._catalog.create_table(
+            name,
+            found.columns,
+            keys,
+            found.source,
+            found.files,
+            facts=found.facts,
+            replace=replace,
+        )
+        return table
+
+    def scramble(
+        self,
+        name: str,
+        by: str | Sequence[str],
+        *,
+        blocks: int = 128,
+        salt: int = 0,
+        like: str | None = None,
+    ) -> Table:
+        """Store the table a second time in blocks by the hash of a key, for fast honest samples.
+
+        Scrambles with the same salt, number of blocks and kind of key fit together: their tables join
+        block by block. ``like`` takes salt and blocks from another table and checks that keys fit.
+        """
+        by = (by,) if isinstance(by, str) else tuple(by)
+
+        def attempt() -> Table:
+            table = self._fresh(name)
+            scramble = plan_scramble(table, by, blocks, salt, self._model(like))
+            if any(scramble.same_layout(other) for other in table.scrambles):
+                raise CatalogError(
+                    f"{table.name!r} is scrambled by {', '.join(scramble.by)} into {scramble.blocks} "
+                    "blocks already. Use that, or give another salt for an independent one."
+                )
+            with reservation(self._catalog, table) as reserved:
+                written = write_scramble(self.spark, table, scramble, reserved)
+                return self._catalog.commit_scramble(table, written, reserved.directories)
+
+        with job_group(self.spark, f"Scrambling {name}", self._progress):
+            return retried(attempt)
+
+    def insert(self, name: str, rows: Rows) -> int:
+        """Add rows; returns how many. A key that is there already is refused, and nothing changed."""
+        return self._change(name, rows, changes.insert, "Inserting into").inserted
+
+    def update(self, name: str, rows: Rows) -> int:
+        """Put whole rows in place of those with the same keys; returns how many."""
+        return self._change(name, rows, changes.update, "Updating").inserted
+
+    def delete(self, name: str, keys: Rows) -> int:
+        """Take away the rows with these keys; returns how many there were."""
+        return self._change(name, keys, changes.delete, "Deleting from", key_only=True).deleted
+
+    def drop(self, name: str) -> None:
+        """Forget a table. Your own files stay; Sooner's go at the next vacuum."""
+        self._catalog.drop_table(name)
+        binding.unbind(self.spark, name)
+
+    def analyze(self, name: str) -> Table:
+        """Count the distinct values of each column, for better plans."""
+        table = self._fresh(name)
+        with job_group(self.spark, f"Analyzing {name}", self._progress):
+            counts = count_distinct(self.spark, table, table_rows(self.spark, table))
+        return self._catalog.record_distinct(table, counts)
+
+    def tables(self) -> tuple[Table, ...]:
+        """All registered tables."""
+        return self._catalog.tables()
+
+    def history(self, name: str) -> list[HistoryEntry]:
+        """Every version of a table and what made it."""
+        return self._catalog.history(name)
+
+    def vacuum(
+        self, older_than: timedelta = timedelta(hours=1), dry_run: bool = False
+    ) -> VacuumReport:
+        """Remove files of Sooner's own that nothing refers to any more."""
+        return vacuum(self._home, self._catalog, older_than, dry_run)
+
+    def table(self, name: str) -> Frame:
+        """A registered table as a Frame."""
+        return Frame(self, f"SELECT * FROM {quote(self._catalog.table(name).name)}")
+
+    def sql(self, text: str) -> Frame:
+        """A query as a Frame: checked at once, run when asked."""
+        if not isinstance(text, str):
+            raise InvalidArgument("db.sql() takes the query as text.")
+        return Frame(self, text)
+
+    @property
+    def _log(self) -> Any:
+        return self._home.path / "spark.log"
+
+    def _fresh(self, name: str) -> Table:
+        """A table as it is now, its own files unchanged since they were registered."""
+        table = self._catalog.table(name)
+        check_unchanged(table.files)
+        return table
+
+    def _tables(self, names: Sequence[str]) -> list[Table]:
+        return [self._catalog.table(name) for name in names]
+
+    def _bind(self, name: str) -> Table:
+        table = self._fresh(name)
+        binding.bind(self.spark, str(self._home.path), table)
+        return table
+
+    def _model(self, like: str | None) -> Any:
+        if like is None:
+            return None
+        other = self._catalog.table(like)
+        if not other.scrambles:
+            raise InvalidArgument(f"like={like!r}: that table is not scrambled yet.")
+        return other, other.scrambles[-1]
+
+    def _change(
+        self, name: str, rows: Rows, change: Any, doing: str, key_only: bool = False
+    ) -> changes.Changed:
+        def attempt() -> changes.Changed:
+            table = self._fresh(name)
+            needed = table.key if key_only else [column.name for column in table.columns]
+            given = rows.prepared if isinstance(rows, Frame) else rows
+            frame = self._spark_rows(given, needed)
+            if needed:
+                changes.require_columns(table, frame.columns, needed)
+            result: changes.Changed = change(self.spark, self._catalog, table, frame)
+            return result
+
+        with job_group(self.spark, f"{doing} {name}", self._progress):
+            return retried(attempt)
+
+    def _spark_rows(self, rows: Any, columns: Sequence[str]) -> DataFrame:
+        if isinstance(rows, Prepared):
+            frame, _ = self._lowered(rows)
+            return frame.toDF(*(column.name for column in rows.columns))
+        return to_spark(self.spark, rows, columns)
+
+    def _prepare(self, text: str, maps: Mapping[str, Map]) -> Prepared:
+        def registered() -> list[str]:
+            return [table.name for table in self._catalog.tables()]
+
+        return prepare(self.spark, registered, self._bind, text, maps, self._without)
+
+    def _lowered(self, prepared: Prepared) -> tuple[DataFrame, dict[str, int]]:
+        """The query over the current versions of its tables, and which versions those are."""
+        with binding.lock:
+            versions = {name: self._bind(name).version for name in prepared.tables}
+            frame = lower(self.spark, prepared.plan)
+            if not keeps_contract(frame, prepared.columns):
+                # The plan would give other types than Spark's: Spark's own reading of the text is right.
+                reason = "types that Sooner's plan would change"
+                as_written = opaque(
+                    prepared.text, prepared.columns, reason, prepared.tables, prepared.maps
+                )
+                frame = lower(self.spark, as_written)
+        return frame, versions
+
+    def _exact(self, prepared: Prepared) -> Answer:
+        start = perf_counter()
+        frame, versions = self._lowered(prepared)
+        table = collect(self.spark, frame, prepared.columns, "Answering", self._progress)
+        method = "exact, by Spark as written" if isinstance(prepared.plan, Opaque) else "exact"
+        return Answer(table, method, as_of=versions, elapsed=perf_counter() - start)

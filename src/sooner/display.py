@@ -1,0 +1,73 @@
+"""Rows for people: one text for each cell, and the notebook's HTML."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+from rich import box
+from rich.console import Group
+from rich.table import Table as RichTable
+from rich.text import Text
+
+ROWS_SHOWN = 20
+_WIDEST_CELL = 40
+
+
+def cell_text(value: Any) -> str:
+    """A value as a person would write it; long texts are cut."""
+    if value is None:
+        return "NULL"
+    if isinstance(value, float):
+        return f"{value:,.6g}" if abs(value) < 1e6 else f"{value:,.2f}"
+    text = str(value)
+    return text if len(text) <= _WIDEST_CELL else text[: _WIDEST_CELL - 1] + "…"
+
+
+def cells(
+    table: pa.Table, margins: Mapping[str, Sequence[str]], rows: int = ROWS_SHOWN
+) -> list[list[str]]:
+    """The first rows as texts; ``margins`` adds the text of its interval behind a column's values."""
+    head = table.slice(0, rows)
+    columns = []
+    for place, name in enumerate(table.column_names):
+        values = [cell_text(value) for value in head.column(place).to_pylist()]
+        if name in margins:
+            values = [f"{v} {m}".rstrip() for v, m in zip(values, margins[name], strict=False)]
+        columns.append(values)
+    return [list(row) for row in zip(*columns, strict=True)]
+
+
+def rich_table(table: pa.Table, margins: Mapping[str, Sequence[str]], caption: str) -> Group:
+    """The first rows as a table for the terminal, and a line below it."""
+    shown = RichTable(box=box.SIMPLE_HEAD, show_edge=False)
+    for field in table.schema:
+        shown.add_column(Text(field.name), justify="right" if is_number(field.type) else "left")
+    for row in cells(table, margins):
+        shown.add_row(*(Text(cell) for cell in row))
+    return Group(shown, Text(caption, style="dim"))
+
+
+def html_table(table: pa.Table, margins: Mapping[str, Sequence[str]], title: str) -> str:
+    """The first rows as a table for a notebook."""
+    head = "".join(f"<th>{html.escape(name)}</th>" for name in table.column_names)
+    right = [is_number(field.type) for field in table.schema]
+    body = "".join(
+        "<tr>"
+        + "".join(
+            f'<td style="text-align:{"right" if number else "left"}">{html.escape(text)}</td>'
+            for text, number in zip(row, right, strict=True)
+        )
+        + "</tr>"
+        for row in cells(table, margins)
+    )
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><p>{html.escape(title)}</p>"
+
+
+def is_number(kind: pa.DataType) -> bool:
+    """Whether values of a type are numbers."""
+    return bool(
+        pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
+    )

@@ -1,0 +1,45 @@
+"""Registered tables as Spark views of the same name, so that any SQL text finds them."""
+
+from __future__ import annotations
+
+import threading
+
+from pyspark.sql import SparkSession
+
+from sooner.engine.failures import plain_errors
+from sooner.engine.rows import table_rows
+from sooner.errors import CatalogError
+from sooner.storage.records import Table
+
+# Spark's views belong to a session, which several Databases may share: what is bound is known here
+# for all of them. The lock holds from binding until Spark has resolved the query's names.
+lock = threading.RLock()
+_bound: dict[tuple[int, str], tuple[str, int, int]] = {}
+
+
+def bind(spark: SparkSession, home: str, table: Table) -> None:
+    """Make a Spark view of the table at its version; a view that somebody else made is not replaced."""
+    place = (id(spark), table.name.lower())
+    content = (home, table.id, table.version)
+    if _bound.get(place) == content:
+        return
+    if place not in _bound and _exists(spark, table.name):
+        raise CatalogError(
+            f"This Spark session has a view or table {table.name!r} of its own, which would hide the "
+            "registered one. Drop that view, or register the table under another name."
+        )
+    with plain_errors():
+        table_rows(spark, table).createOrReplaceTempView(table.name)
+    _bound[place] = content
+
+
+def unbind(spark: SparkSession, name: str) -> None:
+    """Remove the view of a table, if it is ours."""
+    if _bound.pop((id(spark), name.lower()), None) is not None:
+        spark.catalog.dropTempView(name)
+
+
+def _exists(spark: SparkSession, name: str) -> bool:
+    # A registered view of the very name is bound to a copy under another name.
+    source = f"__sooner_source_{name.lower()}"
+    return spark.catalog.tableExists(name) and not spark.catalog.tableExists(source)

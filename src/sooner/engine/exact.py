@@ -1,0 +1,31 @@
+"""Running a query to its exact end: Spark's names and types, the rows as Arrow."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+
+from sooner.algebra.schema import Schema
+from sooner.engine.failures import plain_errors
+from sooner.engine.jobs import job_group
+from sooner.engine.sources import to_schema
+
+
+def contract(spark: SparkSession, text: str) -> Schema:
+    """The names and types that the answer to a query must have: Spark decides, before it runs."""
+    with plain_errors(text):
+        return to_schema(spark.sql(text).schema)
+
+
+def keeps_contract(frame: DataFrame, columns: Schema) -> bool:
+    """Whether a DataFrame has the contract's types, column by column (names are put on at the end)."""
+    return [c.type for c in to_schema(frame.schema)] == [c.type for c in columns]
+
+
+def collect(
+    spark: SparkSession, frame: DataFrame, columns: Schema, description: str, bar: bool | None
+) -> pa.Table:
+    """Run a DataFrame in a job group of its own; the rows under the contract's names."""
+    with plain_errors(), job_group(spark, description, bar):
+        table = frame.toArrow()
+    return table.rename_columns([column.name for column in columns])

@@ -1,0 +1,58 @@
+"""What a user may hand over as rows, as a Spark DataFrame."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+
+from sooner.errors import InvalidArgument
+
+
+def to_spark(spark: SparkSession, rows: Any, columns: Sequence[str]) -> DataFrame:
+    """A Spark DataFrame of the given rows: Spark, Arrow, pandas, or a list of dicts or tuples.
+
+    ``columns`` names the parts of tuples (and single values), in order.
+    """
+    if isinstance(rows, DataFrame):
+        return rows
+    if isinstance(rows, pa.RecordBatch):
+        rows = pa.Table.from_batches([rows])
+    if isinstance(rows, pd.DataFrame):
+        rows = pa.Table.from_pandas(rows, preserve_index=False)
+    if not isinstance(rows, pa.Table):
+        rows = _from_list(rows, columns)
+    if rows.num_rows == 0 and any(pa.types.is_null(field.type) for field in rows.schema):
+        # Without a value there is no type; any that can be cast to the table's will do.
+        rows = pa.table({name: pa.array([], pa.string()) for name in rows.column_names})
+    return spark.createDataFrame(rows)
+
+
+def _from_list(rows: Any, columns: Sequence[str]) -> pa.Table:
+    if not isinstance(rows, Sequence) or isinstance(rows, str):
+        raise InvalidArgument(
+            f"Rows must be a Frame, a Spark or pandas DataFrame, an Arrow table, or a list of dicts "
+            f"or tuples, not {type(rows).__name__}."
+        )
+    dicts = []
+    for row in rows:
+        if isinstance(row, Mapping):
+            dicts.append(dict(row))
+            continue
+        values = row if isinstance(row, tuple | list) else (row,)
+        if len(values) != len(columns):
+            raise InvalidArgument(
+                f"A row of {len(values)} values where {len(columns)} are needed: "
+                f"{', '.join(columns)}."
+            )
+        dicts.append(dict(zip(columns, values, strict=True)))
+    if not dicts:
+        return pa.table({name: pa.nulls(0) for name in columns})
+    names = dict.fromkeys(name for row in dicts for name in row)
+    try:
+        return pa.table({name: [row.get(name) for row in dicts] for name in names})
+    except (pa.ArrowException, TypeError) as error:
+        raise InvalidArgument(f"The rows cannot be made a table: {error}.") from error

@@ -1,0 +1,77 @@
+"""A plan as a Spark DataFrame: one SQL text, and a view for every user function in it."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
+
+from sooner.algebra.relation import Map, Opaque, Relation, Scan
+from sooner.engine.rows import ddl
+from sooner.sql import quote, render
+
+
+def lower(spark: SparkSession, plan: Relation) -> DataFrame:
+    """The plan over the bound views; nothing runs yet."""
+    views: list[str] = []
+
+    def view_of(node: Map, name: str) -> str:
+        mapped(spark, node).createOrReplaceTempView(name)
+        views.append(name)
+        return name
+
+    def leaf(node: Scan | Map) -> str:
+        if isinstance(node, Scan):
+            return quote(node.table)
+        return view_of(node, f"__sooner_map_{uuid.uuid4().hex}")
+
+    for opaque in (node for node in _outside_maps(plan) if isinstance(node, Opaque)):
+        for name, node in opaque.maps:
+            view_of(node, name)
+    try:
+        text = plan.text if isinstance(plan, Opaque) else render(plan, leaf)
+        return spark.sql(text)
+    finally:
+        for view in views:
+            spark.catalog.dropTempView(view)
+
+
+def _outside_maps(plan: Relation) -> Iterator[Relation]:
+    """The nodes that one SQL text holds: what is below a Map has a text of its own."""
+    yield plan
+    for child in () if isinstance(plan, Map) else plan.children:
+        yield from _outside_maps(child)
+
+
+def mapped(spark: SparkSession, node: Map) -> DataFrame:
+    """The result of a user's function over the rows of its input."""
+    rows = lower(spark, node.child)
+    if node.by:
+        rows = rows.repartition(*(quote(name) for name in node.by))
+    rows = rows.toDF(*node.sources)
+    schema = ddl(node.columns)
+    call = _caller(node.function, to_arrow_schema(StructType.fromDDL(schema)), bool(node.by))
+    return rows.mapInArrow(call, schema)
+
+
+def _caller(
+    function: Callable[[Any], Any], schema: pa.Schema, whole: bool
+) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """The function over a Spark partition: all its rows in one call, or batch by batch."""
+
+    def call(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        if whole:
+            held = list(batches)
+            tables = iter([pa.Table.from_batches(held)] if held else [])
+        else:
+            tables = (pa.Table.from_batches([batch]) for batch in batches)
+        for table in tables:
+            if table.num_rows:
+                yield from function(table).select(schema.names).cast(schema).to_batches()
+
+    return call

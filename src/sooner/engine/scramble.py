@@ -1,0 +1,109 @@
+"""Writing a scramble: the table once more, in blocks by the hash of a key."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from pyspark.sql import SparkSession
+from pyspark.sql.functions import expr
+
+from sooner.algebra.schema import Schema
+from sooner.engine.failures import plain_errors
+from sooner.engine.hashing import (
+    BLOCK,
+    REPLICATE,
+    REPLICATES,
+    block_sql,
+    canonical_type,
+    find_columns,
+    hash_sql,
+    replicate_sql,
+)
+from sooner.engine.rows import table_rows
+from sooner.engine.writing import Reservation, written_files
+from sooner.errors import InvalidArgument
+from sooner.sql import quote
+from sooner.storage.records import Scramble, Table
+
+# A block of one file with one row group keeps one core busy and the others idle.
+_FILES_PER_BLOCK = 2
+_HASH = "__hash"
+MOST_BLOCKS = 4096
+
+
+def plan_scramble(
+    table: Table, by: Sequence[str], blocks: int, salt: int, like: tuple[Table, Scramble] | None
+) -> Scramble:
+    """The scramble that was asked for, not yet written; co-scrambling takes its layout from another."""
+    if not by:
+        raise InvalidArgument("Say by which columns to scramble: by=['l_orderkey'].")
+    if len({name.lower() for name in by}) < len(by):
+        raise InvalidArgument(f"by={list(by)!r} names a column twice.")
+    if not 1 <= blocks <= MOST_BLOCKS:
+        raise InvalidArgument(f"blocks must be from 1 to {MOST_BLOCKS}, not {blocks}.")
+    places = find_columns(table.columns, by, table.name)
+    columns = tuple(table.columns[place] for place in places)
+    types = tuple(canonical_type(column.name, column.type) for column in columns)
+    scramble = Scramble(
+        id=0,
+        by=tuple(column.name for column in columns),
+        types=types,
+        salt=salt,
+        blocks=blocks,
+        replicates=REPLICATES,
+        base_version=table.version,
+        directory="",
+    )
+    if like is None:
+        return scramble
+    return _aligned(scramble, columns, *like)
+
+
+def _aligned(scramble: Scramble, columns: Schema, other: Table, model: Scramble) -> Scramble:
+    theirs = find_columns(other.columns, model.by, other.name)
+    mine_types = [_comparable(column.type) for column in columns]
+    their_types = [_comparable(other.columns[place].type) for place in theirs]
+    if mine_types != their_types:
+        raise InvalidArgument(
+            f"Cannot scramble like {other.name!r}: its key {', '.join(model.by)} is of type "
+            f"{', '.join(their_types)}, and {', '.join(scramble.by)} of type "
+            f"{', '.join(mine_types)}. Equal keys would land in different blocks; cast one first."
+        )
+    return replace(scramble, salt=model.salt, blocks=model.blocks, replicates=model.replicates)
+
+
+def _comparable(data_type: str | None) -> str:
+    """Types that hash alike: any whole number, any string, otherwise the very type (1.0 is not 1)."""
+    name = str(data_type)
+    if name in ("tinyint", "smallint", "int", "bigint"):
+        return "whole number"
+    return "string" if name.startswith(("string", "varchar", "char")) else name
+
+
+def write_scramble(
+    spark: SparkSession, table: Table, scramble: Scramble, reserved: Reservation
+) -> Scramble:
+    """Write all blocks in one pass and return the scramble with its files."""
+    directory = reserved.directory("scramble")
+    hashed = table_rows(spark, table).selectExpr(
+        "*", f"{hash_sql(table, scramble.by, scramble.types, scramble.salt)} AS {_HASH}"
+    )
+    # Each Spark partition is one file: half a block, by the next bits of the hash, in hash order.
+    files = scramble.blocks * _FILES_PER_BLOCK
+    placed = hashed.selectExpr(
+        *(quote(column.name) for column in table.columns),
+        f"{replicate_sql(_HASH, scramble.replicates)} AS {REPLICATE}",
+        f"{block_sql(_HASH, scramble.blocks)} AS {BLOCK}",
+        _HASH,
+    )
+    with plain_errors():
+        (
+            placed.repartitionById(files, expr(block_sql(_HASH, files)))
+            .sortWithinPartitions(BLOCK, _HASH)
+            .drop(_HASH)
+            .write.partitionBy(BLOCK)
+            .parquet(directory)
+        )
+    return replace(scramble, directory=directory, files=written_files(directory))
+

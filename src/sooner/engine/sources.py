@@ -1,0 +1,152 @@
+"""What a user registers: the schema as Spark reads it, the files, and what their footers say."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+from sooner.algebra.schema import Column, Schema
+from sooner.analysis.facts import TableFacts
+from sooner.engine.failures import plain_errors
+from sooner.errors import InvalidArgument, MissingFile
+from sooner.storage.expand import expand, is_remote
+from sooner.storage.footers import survey
+from sooner.storage.records import DataFile, Format, Source
+from sooner.storage.unchanged import compare_schemas
+
+_CSV_SUFFIXES = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
+_CSV_OPTIONS = {"header": "true"}
+
+
+@dataclass(frozen=True)
+class Inspected:
+    """A source that can be registered."""
+
+    source: Source
+    columns: Schema
+    files: tuple[DataFile, ...] = ()
+    facts: TableFacts = TableFacts()
+
+
+def inspect(
+    spark: SparkSession,
+    name: str,
+    source: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | DataFrame,
+    format: str | None,
+    schema: str | None,
+    options: Mapping[str, str],
+) -> Inspected:
+    """Look at a source: paths or globs of Parquet or CSV files, a Spark view's name, or a DataFrame."""
+    if isinstance(source, DataFrame):
+        source.createOrReplaceTempView(_stand_in(name))
+        return _inspect_view(spark, name, _stand_in(name))
+    single = isinstance(source, str | os.PathLike)
+    locations = tuple(os.fspath(part) for part in ((source,) if single else source))
+    if not locations:
+        raise InvalidArgument("Say where the rows are: a path, a glob or the name of a Spark view.")
+    chosen = format or _guess_format(spark, locations)
+    if chosen == "view":
+        return _inspect_view(spark, name, locations[0])
+    if chosen == "csv":
+        return _inspect_csv(spark, locations, schema, options)
+    if chosen == "parquet":
+        return _inspect_parquet(spark, locations, schema, options)
+    raise InvalidArgument(f"format must be parquet, csv or view, not {chosen!r}.")
+
+
+def to_schema(struct: StructType) -> Schema:
+    """Spark's schema as plain values."""
+    return tuple(Column(field.name, field.dataType.simpleString()) for field in struct.fields)
+
+
+def _guess_format(spark: SparkSession, locations: tuple[str, ...]) -> Format:
+    if all(location.lower().endswith(_CSV_SUFFIXES) for location in locations):
+        return "csv"
+    (first, *others) = locations
+    is_name = not others and not os.path.exists(first) and not any(c in first for c in "/*?[")
+    if is_name and first.replace(".", "").isidentifier() and spark.catalog.tableExists(first):
+        return "view"
+    return "parquet"
+
+
+def _stand_in(name: str) -> str:
+    return f"__sooner_source_{name.lower()}"
+
+
+def _inspect_view(spark: SparkSession, name: str, view: str) -> Inspected:
+    if not spark.catalog.tableExists(view):
+        raise MissingFile(f"This Spark session has no view or table {view!r}.")
+    if view.lower() == name.lower():
+        # The table's own view takes this name once rows are inserted: keep the original apart.
+        spark.table(view).createOrReplaceTempView(_stand_in(name))
+        view = _stand_in(name)
+    return Inspected(Source("view", (view,)), to_schema(spark.table(view).schema))
+
+
+def _inspect_parquet(
+    spark: SparkSession, locations: tuple[str, ...], schema: str | None, options: Mapping[str, str]
+) -> Inspected:
+    reader = spark.read.options(**options)
+    if any(is_remote(location) for location in locations):
+        return _inspect_remote(reader.parquet(*locations), "parquet", locations, options)
+    paths = expand(locations)
+    files, facts = survey(paths)
+    _require_one_schema(files)
+    known = dict(options)
+    # Directories such as year=2024 are columns: Spark needs to know where they begin.
+    if len(locations) == 1 and os.path.isdir(locations[0]) and any("=" in p for p in paths):
+        known.setdefault("basePath", os.path.abspath(locations[0]))
+    with plain_errors():
+        read = spark.read.options(**known)
+        frame = read.schema(schema).parquet(*paths) if schema else read.parquet(paths[0])
+        columns = to_schema(frame.schema)
+    absolute = tuple(os.path.abspath(location) for location in locations)
+    return Inspected(Source("parquet", absolute, known), columns, files, facts)
+
+
+def _require_one_schema(files: Sequence[DataFile]) -> None:
+    first = files[0]
+    for file in files[1:]:
+        if file.schema != first.schema and file.schema and first.schema:
+            differences = compare_schemas(first.schema, file.schema)
+            raise InvalidArgument(
+                f"{file.path} has other columns than {first.path}: {'; '.join(differences)}. "
+                "Register files of one schema as one table."
+            )
+
+
+def _inspect_csv(
+    spark: SparkSession, locations: tuple[str, ...], schema: str | None, options: Mapping[str, str]
+) -> Inspected:
+    known = {**_CSV_OPTIONS, **options}
+    if any(is_remote(location) for location in locations):
+        frame = spark.read.options(**known).csv(list(locations), inferSchema=True)
+        return _inspect_remote(frame, "csv", locations, known)
+    paths = expand(locations, _CSV_SUFFIXES)
+    with plain_errors():
+        reader = spark.read.options(**known)
+        frame = reader.schema(schema).csv(paths) if schema else reader.csv(paths, inferSchema=True)
+        columns = to_schema(frame.schema)
+        rows = frame.count()
+    if not columns:
+        raise InvalidArgument(f"{paths[0]} has no columns.")
+    files = tuple(_plain_file(path) for path in paths)
+    facts = TableFacts(rows=rows, bytes=sum(file.bytes for file in files))
+    absolute = tuple(os.path.abspath(location) for location in locations)
+    return Inspected(Source("csv", absolute, known), columns, files, facts)
+
+
+def _inspect_remote(
+    frame: DataFrame, format: Format, locations: tuple[str, ...], options: Mapping[str, str]
+) -> Inspected:
+    files = tuple(DataFile(path, rows=None, bytes=0) for path in frame.inputFiles())
+    return Inspected(Source(format, locations, dict(options)), to_schema(frame.schema), files)
+
+
+def _plain_file(path: str) -> DataFile:
+    status = os.stat(path)
+    return DataFile(os.path.abspath(path), None, status.st_size, status.st_mtime_ns)

@@ -1,0 +1,30 @@
+"""Whether a text is a query, by Spark's own parser: ``spark.sql`` would run a DROP at once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from sooner.engine.failures import plain_errors
+from sooner.errors import ParseError
+from sooner.sql import refuse_statement
+
+_PLANS = "org.apache.spark.sql.catalyst.plans.logical."
+
+
+def require_query(spark: SparkSession, text: str) -> None:
+    """Refuse a text that Spark cannot parse, or that would do anything but read."""
+    parser: Any = spark._jsparkSession.sessionState().sqlParser()  # type: ignore[attr-defined]
+    with plain_errors(text):
+        plan = parser.parsePlan(text)
+    loader: Any = spark._jvm.java.lang.Class  # type: ignore[union-attr]
+    for kind in ("Command", "ParsedStatement"):
+        if loader.forName(_PLANS + kind).isInstance(plan):
+            refuse_statement(text.split()[0])
+    try:
+        # Only a query can stand in parentheses: this leaves out what the two kinds above do not name.
+        with plain_errors():
+            parser.parsePlan(f"SELECT * FROM (\n{text.rstrip().rstrip(';')}\n)")
+    except ParseError:
+        refuse_statement(text.split()[0])

@@ -1,0 +1,190 @@
+"""Frame: a lazy query, closed under its own operations."""
+
+from __future__ import annotations
+
+import inspect
+import uuid
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+import pyarrow as pa
+from pyspark.errors import PySparkException
+from pyspark.sql.types import StructType
+
+from sooner.algebra.relation import Map
+from sooner.algebra.schema import Schema
+from sooner.answer import Answer
+from sooner.engine.sources import to_schema
+from sooner.errors import InvalidArgument, UnknownColumn, nearest
+from sooner.explain import explain_text
+from sooner.prepare import Prepared
+
+if TYPE_CHECKING:
+    from sooner.database import Database
+
+How = Literal["inner", "left", "right", "full", "semi", "anti", "cross"]
+_HOW = {
+    "inner": "JOIN",
+    "left": "LEFT JOIN",
+    "right": "RIGHT JOIN",
+    "full": "FULL JOIN",
+    "semi": "LEFT SEMI JOIN",
+    "anti": "LEFT ANTI JOIN",
+    "cross": "CROSS JOIN",
+}
+
+
+class Frame:
+    """A query that has been checked but not run. Every operation gives a new Frame.
+
+    >>> import sooner
+    >>> db = sooner.connect()                                             # doctest: +SKIP
+    >>> big = db.table("lineitem").filter("l_quantity > 40")              # doctest: +SKIP
+    >>> big.agg(["count(*) AS n"], by=["l_returnflag"]).exact().show()    # doctest: +SKIP
+    """
+
+    def __init__(self, database: Database, text: str, maps: Mapping[str, Map] | None = None) -> None:
+        self._database = database
+        self.prepared: Prepared = database._prepare(text, maps or {})
+
+    @property
+    def columns(self) -> Schema:
+        """Names and types of the answer, as Spark decides them."""
+        return self.prepared.columns
+
+    @property
+    def text(self) -> str:
+        """The query as SQL."""
+        return self.prepared.text
+
+    def exact(self) -> Answer:
+        """The exact answer, in one step."""
+        return self._database._exact(self.prepared)
+
+    def explain(self) -> str:
+        """What will happen and why, before anything runs."""
+        return explain_text(self.prepared, self._database._tables(self.prepared.tables))
+
+    def filter(self, condition: str) -> Frame:
+        """The rows for which a SQL condition is true."""
+        return self._over(f"SELECT * FROM {self._source()} WHERE {condition}")
+
+    def select(self, *columns: str) -> Frame:
+        """Columns or SQL expressions of each row: ``select("a", "b * 2 AS c")``."""
+        return self._over(f"SELECT {_listed(columns, 'select')} FROM {self._source()}")
+
+    def agg(self, aggregates: str | Sequence[str], by: str | Sequence[str] = ()) -> Frame:
+        """Aggregates of all rows, or of each group: ``agg(["sum(x) AS total"], by=["k"])``."""
+        keys = _many(by)
+        selected = _listed((*keys, *_many(aggregates)), "agg")
+        group = f" GROUP BY {', '.join(keys)}" if keys else ""
+        return self._over(f"SELECT {selected} FROM {self._source()}{group}")
+
+    def distinct(self) -> Frame:
+        """Every row once."""
+        return self._over(f"SELECT DISTINCT * FROM {self._source()}")
+
+    def join(self, other: Frame, on: str | None = None, how: How = "inner") -> Frame:
+        """Join with another Frame. In ``on``, ``l`` and ``r`` name the two sides where they must be told apart."""
+        if not isinstance(other, Frame):
+            raise InvalidArgument("join() takes another Frame, such as db.table('orders').")
+        if how not in _HOW:
+            raise InvalidArgument(f"how must be one of {', '.join(_HOW)}, not {how!r}.")
+        if (on is None) != (how == "cross"):
+            raise InvalidArgument("Give on='a = b', or how='cross' for all pairs of rows.")
+        condition = "" if on is None else f" ON {on}"
+        return Frame(
+            self._database,
+            f"SELECT * FROM {self._source('l')} {_HOW[how]} {other._source('r')}{condition}",
+            {**self.prepared.maps, **other.prepared.maps},
+        )
+
+    def union(self, other: Frame) -> Frame:
+        """The rows of both Frames, duplicates kept; columns go by position."""
+        return Frame(
+            self._database,
+            f"SELECT * FROM {self._source()} UNION ALL SELECT * FROM {other._source()}",
+            {**self.prepared.maps, **other.prepared.maps},
+        )
+
+    def sort(self, *by: str) -> Frame:
+        """The rows in order: ``sort("total DESC", "name")``."""
+        return self._over(f"SELECT * FROM {self._source()} ORDER BY {_listed(by, 'sort')}")
+
+    def limit(self, count: int) -> Frame:
+        """The first rows."""
+        if not isinstance(count, int) or isinstance(count, bool) or count < 0:
+            raise InvalidArgument(f"limit() takes a number of rows, not {count!r}.")
+        return self._over(f"SELECT * FROM {self._source()} LIMIT {count}")
+
+    def map(
+        self,
+        function: Callable[[Any], Any],
+        schema: str,
+        by: str | Sequence[str] = (),
+        format: Literal["pandas", "arrow"] = "pandas",
+    ) -> Frame:
+        """A function over parts of the rows: it takes and gives a pandas DataFrame (or Arrow table).
+
+        ``schema`` declares what it gives, as ``"name type, …"``. With ``by``, all rows that agree on
+        those columns come in one call; without, it sees the rows in arbitrary parts.
+        """
+        if not callable(function):
+            raise InvalidArgument("map() takes a function of a pandas DataFrame or an Arrow table.")
+        if format not in ("pandas", "arrow"):
+            raise InvalidArgument(f"format must be 'pandas' or 'arrow', not {format!r}.")
+        child = self.prepared
+        node = Map(
+            child.written,
+            function if format == "arrow" else _over_pandas(function),
+            tuple(column.name for column in self.columns),
+            _declared(schema),
+            tuple(child.written.names[place] for place in self._places(_many(by))),
+        )
+        name = f"__sooner_map_{uuid.uuid4().hex}"
+        return Frame(self._database, f"SELECT * FROM {name}", {**child.maps, name: node})
+
+    def __repr__(self) -> str:
+        columns = ", ".join(f"{column.name}: {column.type}" for column in self.columns)
+        return f"Frame[{columns}]"
+
+    def _places(self, names: Collection[str]) -> list[int]:
+        known = [column.name.lower() for column in self.columns]
+        for name in names:
+            if name.lower() not in known:
+                raise UnknownColumn(f"There is no column {name!r} here.{nearest(name, known)}")
+        return [known.index(name.lower()) for name in names]
+
+    def _over(self, text: str) -> Frame:
+        return Frame(self._database, text, self.prepared.maps)
+
+    def _source(self, alias: str = "t") -> str:
+        return f"(\n{self.text}\n) AS {alias}"
+
+
+def _many(names: str | Sequence[str]) -> tuple[str, ...]:
+    return (names,) if isinstance(names, str) else tuple(names)
+
+
+def _listed(parts: Sequence[str], operation: str) -> str:
+    if not parts or not all(isinstance(part, str) and part.strip() for part in parts):
+        raise InvalidArgument(f"{operation}() takes at least one SQL expression, as text.")
+    return ", ".join(parts)
+
+
+def _declared(schema: str) -> Schema:
+    try:
+        return to_schema(StructType.fromDDL(schema))
+    except PySparkException as error:
+        raise InvalidArgument(
+            f"schema={schema!r} is not a list of columns: write it as 'name type, name type'."
+        ) from error
+
+
+def _over_pandas(function: Callable[[Any], Any]) -> Callable[[pa.Table], pa.Table]:
+    def over_arrow(table: pa.Table) -> pa.Table:
+        return pa.Table.from_pandas(function(table.to_pandas()), preserve_index=False)
+
+    over_arrow.__name__ = getattr(function, "__name__", "function")
+    over_arrow.__doc__ = inspect.getdoc(function)
+    return over_arrow

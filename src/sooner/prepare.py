@@ -1,0 +1,91 @@
+"""From SQL text to something that can run: checked, bound, typed by Spark, planned and rewritten."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+
+from pyspark.sql import SparkSession
+
+from sooner.algebra.relation import Map, Opaque, Relation
+from sooner.algebra.schema import Column, Schema
+from sooner.algebra.traversal import tables as plan_tables
+from sooner.engine import binding
+from sooner.engine.exact import contract
+from sooner.engine.rows import ddl
+from sooner.engine.statements import require_query
+from sooner.errors import UnknownTable, nearest
+from sooner.rewrites import Step, rewrite
+from sooner.sql import Untranslatable, parse, plan_tree, table_names
+from sooner.storage import Table
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A query that is ready to run.
+
+    ``columns`` is the contract: every answer has these names and types. ``tables`` are the registered
+    tables it reads, ``written`` its plan before and ``plan`` after the rewrites.
+    """
+
+    text: str
+    maps: Mapping[str, Map]
+    columns: Schema
+    tables: tuple[str, ...]
+    written: Relation
+    plan: Relation
+    steps: tuple[Step, ...]
+
+
+def prepare(
+    spark: SparkSession,
+    registered: Callable[[], Iterable[str]],
+    bind: Callable[[str], Table],
+    text: str,
+    maps: Mapping[str, Map],
+    without: Collection[str],
+) -> Prepared:
+    """Prepare a query. ``registered`` lists the tables, ``bind`` makes one visible to Spark."""
+    text = text.strip().rstrip(";")
+    obstacle, tree = "", None
+    try:
+        tree = parse(text)
+    except Untranslatable as error:
+        obstacle = str(error)
+    require_query(spark, text)
+    known = {name.lower() for name in registered()}
+    names = [n for n in table_names(tree) if n not in maps] if tree is not None else sorted(known)
+    for name in names:
+        if name not in known:
+            if not spark.catalog.tableExists(name):
+                raise UnknownTable(f"There is no table {name!r}.{nearest(name, known)}")
+            obstacle = f"the table {name}, which is Spark's own and not registered"
+    with binding.lock:
+        tables = {name: bind(name) for name in names if name in known}
+        for name, node in maps.items():
+            spark.createDataFrame([], ddl(node.columns)).createOrReplaceTempView(name)
+        try:
+            columns = contract(spark, text)
+        finally:
+            for name in maps:
+                spark.catalog.dropTempView(name)
+    plan: Relation | None = None
+    if tree is not None and not obstacle:
+        try:
+            plan = plan_tree(tree, {name: table.columns for name, table in tables.items()}, maps)
+        except Untranslatable as error:
+            obstacle = str(error)
+    if plan is None:
+        plan = opaque(text, columns, obstacle, tuple(tables), maps)
+    rewritten = rewrite(plan, without)
+    return Prepared(
+        text, maps, columns, plan_tables(plan), plan, rewritten.plan, rewritten.steps
+    )
+
+
+def opaque(
+    text: str, columns: Schema, reason: str, reads: tuple[str, ...], maps: Mapping[str, Map]
+) -> Opaque:
+    """A query for Spark as it stands; its columns get names of their own, as its names may be equal."""
+    named = tuple(Column(f"c{place}", column.type) for place, column in enumerate(columns, 1))
+    return Opaque(text, named, reason, reads, tuple(maps.items()))
