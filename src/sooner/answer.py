@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
 from enum import Enum
 from typing import Any
 
@@ -72,7 +71,8 @@ class Answer:
     def to_pandas(self, bounds: bool = False) -> pd.DataFrame:
         """The rows as a pandas DataFrame; with ``bounds`` each number's low and high beside it."""
         if not bounds:
-            return self.table.to_pandas()
+            plain: pd.DataFrame = self.table.to_pandas()
+            return plain
         names: list[str] = []
         columns: list[pa.ChunkedArray] = []
         for name, values in zip(self.table.column_names, self.table.columns, strict=True):
@@ -81,7 +81,8 @@ class Answer:
             if name in self.bounds:
                 names += [f"{name}__low", f"{name}__high"]
                 columns += [self.bounds[name].low, self.bounds[name].high]
-        return pa.Table.from_arrays(columns, names=names).to_pandas()
+        wide: pd.DataFrame = pa.Table.from_arrays(columns, names=names).to_pandas()
+        return wide
 
     @property
     def bounds(self) -> Mapping[str, Bounds]:
@@ -102,7 +103,8 @@ class Answer:
             raise InvalidArgument(f"The answer has no column {column!r}.{nearest(column, known)}")
         if column in self.uncertain:
             return self.uncertain[column].status
-        return (Status.EXACT,) * self.table.num_rows
+        rows: int = self.table.num_rows
+        return (Status.EXACT,) * rows
 
     @property
     def relative_error(self) -> float | None:
@@ -165,15 +167,18 @@ class Answer:
         value = next((name for name in numbers if name in self.uncertain), numbers[-1])
         head = self.table.slice(0, ROWS_SHOWN)
         others = [name for name in head.column_names if name != value]
-        labels = (
-            [str(v) for v in head.column(others[0]).to_pylist()] if others else [value]
-        )
+        labels = [str(v) for v in head.column(others[0]).to_pylist()] if others else [value]
         heights = [float(v or 0) for v in head.column(value).to_pylist()]
         bounds = self.bounds[value]
         lows = bounds.low.slice(0, ROWS_SHOWN).to_pylist()
         highs = bounds.high.slice(0, ROWS_SHOWN).to_pylist()
-        below = [0.0 if b is None else max(0.0, h - float(b)) for h, b in zip(heights, lows, strict=True)]
-        above = [0.0 if b is None else max(0.0, float(b) - h) for h, b in zip(heights, highs, strict=True)]
+        below = [
+            0.0 if b is None else max(0.0, h - float(b)) for h, b in zip(heights, lows, strict=True)
+        ]
+        above = [
+            0.0 if b is None else max(0.0, float(b) - h)
+            for h, b in zip(heights, highs, strict=True)
+        ]
         figure, axes = pyplot.subplots(layout="constrained")
         axes.bar(range(len(heights)), heights, yerr=[below, above], capsize=3)
         axes.set_xticks(range(len(heights)), labels[: len(heights)], rotation=45, ha="right")

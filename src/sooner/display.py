@@ -50,7 +50,7 @@ def rich_table(table: pa.Table, margins: Mapping[str, Sequence[str]], caption: s
     return Group(shown, Text(caption, style="dim"))
 
 
-def html_table(table: pa.Table, margins: Mapping[str, Sequence[str]], title: str) -> str:
+def html_table(table: pa.Table, margins: Mapping[str, Sequence[str]], caption: str) -> str:
     """The first rows as a table for a notebook."""
     head = "".join(f"<th>{html.escape(name)}</th>" for name in table.column_names)
     right = [is_number(field.type) for field in table.schema]
@@ -63,7 +63,8 @@ def html_table(table: pa.Table, margins: Mapping[str, Sequence[str]], title: str
         + "</tr>"
         for row in cells(table, margins)
     )
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><p>{html.escape(title)}</p>"
+    rows = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    return f"{rows}<p>{html.escape(caption)}</p>"
 
 
 def is_number(kind: pa.DataType) -> bool:

@@ -8,13 +8,11 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
-from pyspark.errors import PySparkException
-from pyspark.sql.types import StructType
 
 from sooner.algebra.relation import Map
 from sooner.algebra.schema import Schema
 from sooner.answer import Answer
-from sooner.engine.sources import to_schema
+from sooner.engine.sources import declared_schema
 from sooner.errors import InvalidArgument, UnknownColumn, nearest
 from sooner.explain import explain_text
 from sooner.prepare import Prepared
@@ -43,7 +41,9 @@ class Frame:
     >>> big.agg(["count(*) AS n"], by=["l_returnflag"]).exact().show()    # doctest: +SKIP
     """
 
-    def __init__(self, database: Database, text: str, maps: Mapping[str, Map] | None = None) -> None:
+    def __init__(
+        self, database: Database, text: str, maps: Mapping[str, Map] | None = None
+    ) -> None:
         self._database = database
         self.prepared: Prepared = database._prepare(text, maps or {})
 
@@ -85,7 +85,7 @@ class Frame:
         return self._over(f"SELECT DISTINCT * FROM {self._source()}")
 
     def join(self, other: Frame, on: str | None = None, how: How = "inner") -> Frame:
-        """Join with another Frame. In ``on``, ``l`` and ``r`` name the two sides where they must be told apart."""
+        """Join with another Frame. In ``on``, ``l`` and ``r`` tell columns of the same name apart."""
         if not isinstance(other, Frame):
             raise InvalidArgument("join() takes another Frame, such as db.table('orders').")
         if how not in _HOW:
@@ -138,7 +138,7 @@ class Frame:
             child.written,
             function if format == "arrow" else _over_pandas(function),
             tuple(column.name for column in self.columns),
-            _declared(schema),
+            declared_schema(schema),
             tuple(child.written.names[place] for place in self._places(_many(by))),
         )
         name = f"__sooner_map_{uuid.uuid4().hex}"
@@ -170,15 +170,6 @@ def _listed(parts: Sequence[str], operation: str) -> str:
     if not parts or not all(isinstance(part, str) and part.strip() for part in parts):
         raise InvalidArgument(f"{operation}() takes at least one SQL expression, as text.")
     return ", ".join(parts)
-
-
-def _declared(schema: str) -> Schema:
-    try:
-        return to_schema(StructType.fromDDL(schema))
-    except PySparkException as error:
-        raise InvalidArgument(
-            f"schema={schema!r} is not a list of columns: write it as 'name type, name type'."
-        ) from error
 
 
 def _over_pandas(function: Callable[[Any], Any]) -> Callable[[pa.Table], pa.Table]:

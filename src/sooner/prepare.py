@@ -78,9 +78,7 @@ def prepare(
     if plan is None:
         plan = opaque(text, columns, obstacle, tuple(tables), maps)
     rewritten = rewrite(plan, without)
-    return Prepared(
-        text, maps, columns, plan_tables(plan), plan, rewritten.plan, rewritten.steps
-    )
+    return Prepared(text, maps, columns, plan_tables(plan), plan, rewritten.plan, rewritten.steps)
 
 
 def opaque(

@@ -144,6 +144,7 @@ class _Build:
 
     def condition(self, *inputs: Relation, joining: bool = False) -> Scalar:
         left, right = inputs[0].names, inputs[-1].names
+        typed = {c.name for relation in inputs for c in relation.schema if c.type}
         templates = ["{x} = {y}"] * (4 if joining else 2)
         templates += ["{x} = {1}", "{x} IS NULL", "{x} > {0}", "{x} IN ({0}, {1})", "{x} <=> {y}"]
         templates += ["NOT {x} = {y}", "{x} = {1} OR {y} = {0}", "{x} IS NOT NULL", "{x} = {z}"]
@@ -154,7 +155,8 @@ class _Build:
             zero, one = ("'0'", "'1'") if x in self.texts else ("0", "1")
             same = {"x": x, "y": self.like(x, right), "z": self.like(x, left)}
             text: str = self.pick(templates).replace("{0}", zero).replace("{1}", one)
-            parts.append(text.format(**same, w=self.pick(right)))
+            w = self.pick(right)  # of whatever type, if both are known: see plan_oracle
+            parts.append(text.format(**same, w=w if {w, x} <= typed else same["y"]))
         return sql(" AND ".join(f"({part})" for part in parts))
 
     def join(self, left: Relation, right: Relation) -> Join:

@@ -1,0 +1,1 @@
+"""The only place that talks to Spark: sessions, rows, lowering, writing."""

@@ -155,9 +155,7 @@ def _matching(
 
 def _refuse_twice(spark: SparkSession, table: Table, rows: DataFrame) -> None:
     key = ", ".join(quote(name) for name in table.key)
-    twice = spark.sql(
-        f"SELECT {key} FROM {{rows}} GROUP BY {key} HAVING count(*) > 1", rows=rows
-    )
+    twice = spark.sql(f"SELECT {key} FROM {{rows}} GROUP BY {key} HAVING count(*) > 1", rows=rows)
     _refuse_keys(twice, "comes twice", table, None)
 
 

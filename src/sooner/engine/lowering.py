@@ -9,7 +9,6 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import StructType
 
 from sooner.algebra.relation import Map, Opaque, Relation, Scan
 from sooner.engine.rows import ddl
@@ -55,7 +54,8 @@ def mapped(spark: SparkSession, node: Map) -> DataFrame:
         rows = rows.repartition(*(quote(name) for name in node.by))
     rows = rows.toDF(*node.sources)
     schema = ddl(node.columns)
-    call = _caller(node.function, to_arrow_schema(StructType.fromDDL(schema)), bool(node.by))
+    empty = spark.createDataFrame([], schema)
+    call = _caller(node.function, to_arrow_schema(empty.schema), bool(node.by))
     return rows.mapInArrow(call, schema)
 
 

@@ -106,4 +106,3 @@ def write_scramble(
             .parquet(directory)
         )
     return replace(scramble, directory=directory, files=written_files(directory))
-

@@ -28,7 +28,9 @@ def open_session(spark: SparkSession | None, log: Path) -> SparkSession:
     if spark is None:
         spark = SparkSession.getActiveSession() or _start(log)
     elif not isinstance(spark, SparkSession) or not hasattr(spark, "_jsparkSession"):
-        raise InvalidArgument("spark= takes a classic SparkSession; Spark Connect is not supported.")
+        raise InvalidArgument(
+            "spark= takes a classic SparkSession; Spark Connect is not supported."
+        )
     for name in _NOISY_LOGGERS:
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     spark.conf.set(_LISTING_THRESHOLD, "10000")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
@@ -29,7 +30,7 @@ class Inspected:
     source: Source
     columns: Schema
     files: tuple[DataFile, ...] = ()
-    facts: TableFacts = TableFacts()
+    facts: TableFacts = field(default_factory=TableFacts)
 
 
 def inspect(
@@ -44,8 +45,8 @@ def inspect(
     if isinstance(source, DataFrame):
         source.createOrReplaceTempView(_stand_in(name))
         return _inspect_view(spark, name, _stand_in(name))
-    single = isinstance(source, str | os.PathLike)
-    locations = tuple(os.fspath(part) for part in ((source,) if single else source))
+    parts = [source] if isinstance(source, str | os.PathLike) else list(source)
+    locations = tuple(os.fspath(part) for part in parts)
     if not locations:
         raise InvalidArgument("Say where the rows are: a path, a glob or the name of a Spark view.")
     chosen = format or _guess_format(spark, locations)
@@ -56,6 +57,18 @@ def inspect(
     if chosen == "parquet":
         return _inspect_parquet(spark, locations, schema, options)
     raise InvalidArgument(f"format must be parquet, csv or view, not {chosen!r}.")
+
+
+def declared_schema(text: str) -> Schema:
+    """The columns of a schema that is written as ``name type, name type``."""
+    try:
+        struct = StructType.fromDDL(text)
+        assert isinstance(struct, StructType)
+        return to_schema(struct)
+    except (PySparkException, AssertionError) as error:
+        raise InvalidArgument(
+            f"schema={text!r} is not a list of columns: write it as 'name type, name type'."
+        ) from error
 
 
 def to_schema(struct: StructType) -> Schema:

@@ -15,16 +15,16 @@ _PLANS = "org.apache.spark.sql.catalyst.plans.logical."
 
 def require_query(spark: SparkSession, text: str) -> None:
     """Refuse a text that Spark cannot parse, or that would do anything but read."""
-    parser: Any = spark._jsparkSession.sessionState().sqlParser()  # type: ignore[attr-defined]
+    parser: Any = spark._jsparkSession.sessionState().sqlParser()
     with plain_errors(text):
         plan = parser.parsePlan(text)
     loader: Any = spark._jvm.java.lang.Class  # type: ignore[union-attr]
     for kind in ("Command", "ParsedStatement"):
         if loader.forName(_PLANS + kind).isInstance(plan):
-            refuse_statement(text.split()[0])
+            refuse_statement(text.split(maxsplit=1)[0])
     try:
         # Only a query can stand in parentheses: this leaves out what the two kinds above do not name.
         with plain_errors():
             parser.parsePlan(f"SELECT * FROM (\n{text.rstrip().rstrip(';')}\n)")
     except ParseError:
-        refuse_statement(text.split()[0])
+        refuse_statement(text.split(maxsplit=1)[0])

@@ -9,8 +9,20 @@ from sooner.sql import quote
 from sooner.storage.records import Table
 
 _COUNTABLE = (
-    "tinyint smallint int bigint float double decimal string varchar char date timestamp boolean"
-).split()
+    "tinyint",
+    "smallint",
+    "int",
+    "bigint",
+    "float",
+    "double",
+    "decimal",
+    "string",
+    "varchar",
+    "char",
+    "date",
+    "timestamp",
+    "boolean",
+)
 
 
 def count_distinct(spark: SparkSession, table: Table, rows: DataFrame) -> dict[str, int]:
@@ -19,9 +31,7 @@ def count_distinct(spark: SparkSession, table: Table, rows: DataFrame) -> dict[s
     A key of one column needs no estimate: it has as many values as the table has rows.
     """
     names = [
-        column.name
-        for column in table.columns
-        if str(column.type).startswith(tuple(_COUNTABLE))
+        column.name for column in table.columns if str(column.type).startswith(tuple(_COUNTABLE))
     ]
     with plain_errors():
         (row,) = rows.selectExpr(

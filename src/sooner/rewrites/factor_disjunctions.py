@@ -16,12 +16,11 @@ def _node(node: Relation) -> Relation:
     if isinstance(node, Filter):
         factored = _factored(node.condition)
         return node if factored is None else Filter(node.child, factored)
-    if isinstance(node, Join) and node.condition is not None:
-        # A null-aware anti join asks whether its condition is false or unknown: left as it is.
-        if node.kind is not JoinKind.NULL_AWARE_ANTI:
-            factored = _factored(node.condition)
-            if factored is not None:
-                return Join(node.left, node.right, node.kind, factored)
+    # A null-aware anti join asks whether its condition is false or unknown: left as it is.
+    if isinstance(node, Join) and node.condition and node.kind is not JoinKind.NULL_AWARE_ANTI:
+        factored = _factored(node.condition)
+        if factored is not None:
+            return Join(node.left, node.right, node.kind, factored)
     return node
 
 

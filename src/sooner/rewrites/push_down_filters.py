@@ -37,8 +37,8 @@ def _push(plan: Relation, pending: tuple[Scalar, ...]) -> Relation:
     """The plan with the pending conjuncts (over its output) applied in it or on top of it."""
     match plan:
         case Filter():
-            below = _push(plan.child, conjuncts(plan.condition) + pending)
-            return plan if not pending and _unchanged(plan, below) else below
+            new = _push(plan.child, conjuncts(plan.condition) + pending)
+            return plan if not pending and _unchanged(plan, new) else new
         case Project():
             replacements = {item.name: item.scalar for item in plan.items}
             moved = tuple(substitute(part, replacements) for part in pending)
@@ -53,11 +53,11 @@ def _push(plan: Relation, pending: tuple[Scalar, ...]) -> Relation:
             below, above = _split(pending, _alike(plan))
             left = dict(zip(plan.names, map(column, plan.left.names), strict=True))
             right = dict(zip(plan.names, map(column, plan.right.names), strict=True))
-            new = plan.with_children(
+            both = plan.with_children(
                 _push(plan.left, tuple(substitute(part, left) for part in below)),
                 _push(plan.right, tuple(substitute(part, right) for part in below)),
             )
-            return _filtered(new, above)
+            return _filtered(both, above)
         case Intersect() | Except():
             # Equal rows pass a filter together: filtering the left decides for both.
             below, above = _split(pending, _alike(plan))

@@ -1,0 +1,1 @@
+"""Command line and demo: they render Answers and compute nothing."""

@@ -105,7 +105,7 @@ EXAMPLES: dict[type[exp.Expr], tuple[str, ...]] = {
     exp.Max: ("max(d)",),
     exp.Count: ("count(*)", "count(1)", "count(i)", "count(DISTINCT i, s)", "count(i, s)"),
     exp.CountIf: ("count_if(i > 1)",),
-    exp.Stddev: ("stddev(i)"),
+    exp.Stddev: ("stddev(i)",),
     exp.StddevSamp: ("stddev_samp(d)",),
     exp.StddevPop: ("stddev_pop(f)",),
     exp.Variance: ("variance(f)", "var_samp(i)"),

@@ -122,9 +122,9 @@ def split_equality(condition: Scalar, frame: Frame) -> tuple[Scalar, Scalar]:
         inner, outer = sides if columns_of(sides[0]) <= own else sides[::-1]
         if columns_of(inner) and columns_of(inner) <= own and not columns_of(outer) & own:
             types = frame.types
-            if is_column(inner) and is_column(outer):
-                if _group_alike(types.get(inner.name), types.get(outer.name)):
-                    return inner, outer
+            plain = is_column(inner) and is_column(outer)
+            if plain and _group_alike(types.get(inner.name), types.get(outer.name)):
+                return inner, outer
             raise Untranslatable("a correlated subquery that compares unlike or computed columns")
     raise Untranslatable("a correlated subquery with an aggregate that does not compare by =")
 

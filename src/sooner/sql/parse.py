@@ -35,7 +35,7 @@ def parse(text: str) -> exp.Query:
         raise NotSupported("A query is one statement; run several one after the other.")
     (statement,) = statements
     if not isinstance(statement, exp.Query):
-        refuse_statement(text.split()[0])
+        refuse_statement(text.split(maxsplit=1)[0])
     bare = _STRING.sub("''", text)
     if _SUFFIXED_NUMBER.search(bare) or _RAW_STRING.search(bare):
         raise Untranslatable("literals with a type letter (10L, 1.5BD, r'…')")

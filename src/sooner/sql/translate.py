@@ -43,9 +43,21 @@ from sooner.sql.subqueries import join_subquery, replace_scalar_subqueries
 from sooner.sql.untranslatable import Untranslatable
 
 _SELECT_PARTS = frozenset(
-    "with_ expressions from_ joins where group having order limit offset distinct".split()
+    [
+        "with_",
+        "expressions",
+        "from_",
+        "joins",
+        "where",
+        "group",
+        "having",
+        "order",
+        "limit",
+        "offset",
+        "distinct",
+    ]
 )
-_SET_PARTS = frozenset("with_ this expression distinct order limit offset".split())
+_SET_PARTS = frozenset(["with_", "this", "expression", "distinct", "order", "limit", "offset"])
 _SET_OPERATIONS = (exp.Union, exp.Intersect, exp.Except)
 _JOIN_KINDS = {
     ("", ""): JoinKind.INNER,
@@ -117,8 +129,10 @@ class Translator:
         order = select.args.get("order")
         sort_keys = [key.this for key in order.expressions] if order else []
         grouping = None
-        if select.args.get("group") or select.args.get("having") or has_aggregate(
-            *select.expressions, *sort_keys
+        if (
+            select.args.get("group")
+            or select.args.get("having")
+            or has_aggregate(*select.expressions, *sort_keys)
         ):
             if correlated and not select.args.get("group"):
                 raise Untranslatable("a correlated subquery with an aggregate in EXISTS or IN")
@@ -157,9 +171,7 @@ class Translator:
                 del scope.sources[join.this.alias_or_name]
         return Frame(relation, scope, visible, self._types)
 
-    def _source(
-        self, source: exp.Expr, visible: Mapping[str, WithQuery], scope: Scope
-    ) -> Relation:
+    def _source(self, source: exp.Expr, visible: Mapping[str, WithQuery], scope: Scope) -> Relation:
         alias = source.alias_or_name
         if alias in scope.sources:
             raise Untranslatable(f"two sources called {alias}")
@@ -191,9 +203,7 @@ class Translator:
             return Block(node, tuple((n.lower(), n) for n in node.names))
         schema = self._schemas[name]
         outputs = tuple((c.name.lower(), self.names.fresh(c.name.lower())) for c in schema)
-        columns = tuple(
-            Column(name, c.type) for (_, name), c in zip(outputs, schema, strict=True)
-        )
+        columns = tuple(Column(name, c.type) for (_, name), c in zip(outputs, schema, strict=True))
         self._types.update((column.name, column.type) for column in columns)
         return Block(Scan(name, tuple(c.name for c in schema), columns), outputs)
 
@@ -315,9 +325,7 @@ class Translator:
         return Block(_limited(relation, operation), left.outputs)
 
 
-def _with_queries(
-    query: exp.Expr, visible: Mapping[str, WithQuery]
-) -> Mapping[str, WithQuery]:
+def _with_queries(query: exp.Expr, visible: Mapping[str, WithQuery]) -> Mapping[str, WithQuery]:
     clause = query.args.get("with_")
     if clause is None:
         return visible
@@ -388,4 +396,3 @@ def _require_parts(node: exp.Expr, allowed: frozenset[str]) -> None:
 
 def _parts(node: exp.Expr) -> set[str]:
     return {key for key, value in node.args.items() if value}
-

@@ -1,0 +1,123 @@
+"""How the command line shows what commands computed: tables for people, JSON, CSV or Parquet for programs."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Sequence
+from decimal import Decimal
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+from rich.console import Console
+from rich.table import Table as RichTable
+
+from sooner.answer import Answer
+from sooner.display import is_number
+from sooner.errors import InvalidArgument
+from sooner.storage import Table
+
+
+class OutputFormat(StrEnum):
+    """How to write an answer."""
+
+    TABLE = "table"
+    JSON = "json"
+    CSV = "csv"
+    PARQUET = "parquet"
+
+
+def write_answer(answer: Answer, format: OutputFormat, output: Path | None) -> None:
+    """Write an answer to a file or to standard output."""
+    if format is OutputFormat.TABLE:
+        if output is not None:
+            output.write_text(str(answer) + "\n")
+        else:
+            answer.show()
+        return
+    if format is OutputFormat.PARQUET and output is None and sys.stdout.isatty():
+        raise InvalidArgument("Parquet is not for reading: add --output FILE, or redirect it.")
+    sink: Any = str(output) if output is not None else sys.stdout.buffer
+    if format is OutputFormat.JSON:
+        text = json_text(answer.to_arrow())
+        if output is not None:
+            output.write_text(text)
+        else:
+            sys.stdout.write(text)
+    elif format is OutputFormat.CSV:
+        pyarrow.csv.write_csv(_for_csv(answer.to_arrow()), sink)
+    else:
+        pyarrow.parquet.write_table(answer.to_arrow(), sink)
+
+
+def json_text(table: pa.Table) -> str:
+    """An array of objects, a row a line; decimals as numbers with all their digits."""
+    names = [json.dumps(name) for name in table.column_names]
+    columns = [column.to_pylist() for column in table.columns]
+    rows = [
+        "{" + ", ".join(f"{n}: {_json(v)}" for n, v in zip(names, row, strict=True)) + "}"
+        for row in zip(*columns, strict=True)
+    ]
+    return "[\n" + ",\n".join(rows) + "\n]\n" if rows else "[]\n"
+
+
+def _json(value: Any) -> str:
+    if isinstance(value, Decimal):
+        return format(value, "f")
+    if isinstance(value, float) and not math.isfinite(value):
+        return "null"
+    return json.dumps(value, default=str)
+
+
+def _for_csv(table: pa.Table) -> pa.Table:
+    """Types that the CSV writer does not know, as text."""
+    fields = [
+        column if _is_plain(column.type) else pa.field(column.name, pa.string())
+        for column in table.schema
+    ]
+    columns = [
+        column if _is_plain(field.type) else _as_text(column)
+        for column, field in zip(table.columns, table.schema, strict=True)
+    ]
+    return pa.Table.from_arrays(columns, schema=pa.schema(fields))
+
+
+def _is_plain(kind: pa.DataType) -> bool:
+    is_decimal = pa.types.is_decimal(kind)
+    return (is_number(kind) and not is_decimal) or pa.types.is_string(kind)
+
+
+def _as_text(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    try:
+        return column.cast(pa.string())
+    except pa.ArrowException:
+        return pa.chunked_array(
+            [[None if value is None else str(value) for value in column.to_pylist()]], pa.string()
+        )
+
+
+def show_tables(tables: Sequence[Table]) -> None:
+    """List tables."""
+    console = Console()
+    if not tables:
+        console.print("No tables yet. Start with: sooner register NAME FILES")
+        return
+    shown = RichTable(box=None, header_style="bold")
+    for heading in ("table", "rows", "version", "key", "scrambled by"):
+        shown.add_column(heading, justify="right" if heading in ("rows", "version") else "left")
+    for table in tables:
+        scrambles = [f"{', '.join(s.by)} ({s.blocks} blocks)" for s in table.scrambles]
+        rows = "?" if table.facts.rows is None else f"{table.facts.rows:,}"
+        key = ", ".join(table.key) or "–"
+        shown.add_row(table.name, rows, str(table.version), key, "; ".join(scrambles) or "–")
+    console.print(shown)
+
+
+def say(text: str) -> None:
+    """One line for a person, apart from the answer."""
+    Console(stderr=True).print(text, highlight=False, markup=False, soft_wrap=True)
