@@ -151,16 +151,3 @@ sys.exit(f"loaded {{loaded[:5]}}" if loaded else 0)
         [sys.executable, "-c", script], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
-
-
-def test_import_sooner_algebra_as_users_do() -> None:
-    """The brief's own check: importing a plain layer does not import Spark."""
-    script = """
-import sys
-import sooner.algebra, sooner.sql, sooner.analysis, sooner.rewrites, sooner.storage
-sys.exit("pyspark is loaded" if "pyspark" in sys.modules else 0)
-"""
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr

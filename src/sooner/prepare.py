@@ -14,9 +14,8 @@ from sooner.engine import binding
 from sooner.engine.exact import contract
 from sooner.engine.rows import ddl
 from sooner.engine.statements import require_query
-from sooner.errors import UnknownTable, nearest
 from sooner.rewrites import Step, rewrite
-from sooner.sql import Untranslatable, parse, plan_tree, table_names
+from sooner.sql import Untranslatable, parse, plan_tree, statement_text, table_names
 from sooner.storage import Table
 
 
@@ -46,7 +45,7 @@ def prepare(
     without: Collection[str],
 ) -> Prepared:
     """Prepare a query. ``registered`` lists the tables, ``bind`` makes one visible to Spark."""
-    text = text.strip().rstrip(";")
+    text = statement_text(text)
     obstacle, tree = "", None
     try:
         tree = parse(text)
@@ -54,18 +53,17 @@ def prepare(
         obstacle = str(error)
     require_query(spark, text)
     known = {name.lower() for name in registered()}
-    names = [n for n in table_names(tree) if n not in maps] if tree is not None else sorted(known)
+    read = None if tree is None else table_names(tree)
+    names = sorted(known) if read is None else [name for name in read if name not in maps]
     for name in names:
         if name not in known:
-            if not spark.catalog.tableExists(name):
-                raise UnknownTable(f"There is no table {name!r}.{nearest(name, known)}")
-            obstacle = f"the table {name}, which is Spark's own and not registered"
+            obstacle = f"the table {name}, which is not registered"
     with binding.lock:
         tables = {name: bind(name) for name in names if name in known}
         for name, node in maps.items():
             spark.createDataFrame([], ddl(node.columns)).createOrReplaceTempView(name)
         try:
-            columns = contract(spark, text)
+            columns = contract(spark, text, known)
         finally:
             for name in maps:
                 spark.catalog.dropTempView(name)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
@@ -11,9 +13,9 @@ from sooner.engine.jobs import job_group
 from sooner.engine.sources import to_schema
 
 
-def contract(spark: SparkSession, text: str) -> Schema:
+def contract(spark: SparkSession, text: str, tables: Iterable[str]) -> Schema:
     """The names and types that the answer to a query must have: Spark decides, before it runs."""
-    with plain_errors(text):
+    with plain_errors(text, tables):
         return to_schema(spark.sql(text).schema)
 
 

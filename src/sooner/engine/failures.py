@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 from py4j.protocol import Py4JError
@@ -27,22 +27,26 @@ from sooner.errors import (
 )
 
 _POSITION = re.compile(r"\(line (\d+), pos (\d+)\)")
+_CANCELLED = re.compile(r"Job \d+ cancell?ed|part of cancelled job group")
 _CLASS = re.compile(r"^\[[A-Z0-9_.]+\] ")
 _STATE = re.compile(r"\s*SQLSTATE: \w+")
 
 
 @contextmanager
-def plain_errors(text: str = "") -> Iterator[None]:
-    """Turn what Spark raises inside into Sooner's errors; ``text`` is the query, for positions."""
+def plain_errors(text: str = "", tables: Iterable[str] = ()) -> Iterator[None]:
+    """Turn what Spark raises inside into Sooner's errors.
+
+    ``text`` is the query, for positions; ``tables`` are the names to suggest for an unknown one.
+    """
     try:
         yield
     except SoonerError:
         raise
     except (PySparkException, Py4JError) as error:
-        raise explained(error, text) from error
+        raise explained(error, text, tables) from error
 
 
-def explained(error: Exception, text: str = "") -> SoonerError:
+def explained(error: Exception, text: str = "", tables: Iterable[str] = ()) -> SoonerError:
     """The Sooner error that says what a Spark exception means."""
     if isinstance(error, ParseException):
         return _parse_error(error, text)
@@ -62,9 +66,10 @@ def explained(error: Exception, text: str = "") -> SoonerError:
             )
         if condition.startswith("TABLE_OR_VIEW_NOT_FOUND"):
             name = parameters.get("relationName", "?").replace("`", "")
-            return UnknownTable(f"There is no table {name!r}. Register it with db.register().")
+            advice = nearest(name, tables) or " Register it with db.register()."
+            return UnknownTable(f"There is no table {name!r}.{advice}")
         return InvalidQuery(message)
-    if "cancelled" in message or "canceled" in message:
+    if _CANCELLED.search(str(error)):
         return QueryCancelled("The query was cancelled.")
     if "FILE_NOT_EXIST" in condition or "FileNotFoundException" in message:
         return MissingFile(f"A data file vanished while it was being read: {message}")

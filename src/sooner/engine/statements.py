@@ -21,10 +21,10 @@ def require_query(spark: SparkSession, text: str) -> None:
     loader: Any = spark._jvm.java.lang.Class  # type: ignore[union-attr]
     for kind in ("Command", "ParsedStatement"):
         if loader.forName(_PLANS + kind).isInstance(plan):
-            refuse_statement(text.split(maxsplit=1)[0])
+            refuse_statement(text)
     try:
         # Only a query can stand in parentheses: this leaves out what the two kinds above do not name.
         with plain_errors():
-            parser.parsePlan(f"SELECT * FROM (\n{text.rstrip().rstrip(';')}\n)")
+            parser.parsePlan(f"SELECT * FROM (\n{text}\n)")
     except ParseError:
-        refuse_statement(text.split(maxsplit=1)[0])
+        refuse_statement(text)

@@ -1,7 +1,7 @@
 """SQL text to algebra, and algebra to Spark SQL."""
 
 from sooner.sql.front_end import Verbatim, plan_query, plan_tree
-from sooner.sql.parse import parse, refuse_statement, table_names
+from sooner.sql.parse import parse, refuse_statement, statement_text, table_names
 from sooner.sql.render import quote, render
 from sooner.sql.untranslatable import Untranslatable
 
@@ -14,5 +14,6 @@ __all__ = [
     "quote",
     "refuse_statement",
     "render",
+    "statement_text",
     "table_names",
 ]

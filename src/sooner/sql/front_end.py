@@ -46,4 +46,8 @@ def plan_tree(
     """Like :func:`plan_query`, of a parsed query; raises ``Untranslatable``."""
     maps = maps or {}
     known = {**schemas, **{name: node.columns for name, node in maps.items()}}
-    return translate(qualify(tree, known), schemas, maps).plan
+    try:
+        return translate(qualify(tree, known), schemas, maps).plan
+    except ValueError as error:
+        # A plan that its own checks refuse: a bug here, but no reason to leave the user without answer.
+        raise Untranslatable(f"something that Sooner's plan cannot hold ({error})") from error

@@ -67,6 +67,8 @@ class Grouping:
         """Put the Aggregate into the frame, with every aggregate that the consumers mention."""
         for consumer in consumers:
             for call in _calls(consumer):
+                if call.find(exp.Query):
+                    raise Untranslatable("a subquery inside an aggregate")
                 scalar = self._frame.named(call)
                 if has_aggregate(*(node for node in _arguments(scalar))):
                     raise Untranslatable("an aggregate of an aggregate")

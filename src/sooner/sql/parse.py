@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from typing import NoReturn
 
 import sqlglot
-from sqlglot import exp
+from sqlglot import Dialect, TokenType, exp
 from sqlglot.errors import ParseError as SqlglotParseError
 from sqlglot.errors import TokenError
 
 from sooner.errors import NotSupported, ParseError
 from sooner.sql.untranslatable import Untranslatable
 
+# It warns of statements that it does not know; those are Spark's to judge.
+logging.getLogger("sqlglot").setLevel(logging.ERROR)
+
+_WRITES = (exp.Command, exp.DDL, exp.DML, exp.Drop, exp.Set, exp.Use, exp.Cache, exp.Uncache)
 # sqlglot turns suffixed numbers (10L, 1.5BD) into casts with types of its own choosing.
 _SUFFIXED_NUMBER = re.compile(r"(?<![\w.`])\d+\.?\d*(?:[eE][+-]?\d+)?(?:BD|[LSYFDlsyfd]|bd)\b")
 _STRING = re.compile(r"'(?:[^'\\]|\\.|'')*'|\"(?:[^\"\\]|\\.|\"\")*\"|`[^`]*`", re.DOTALL)
@@ -25,33 +30,53 @@ def parse(text: str) -> exp.Query:
     Raises ``Untranslatable`` where sqlglot cannot read the text (Spark still might), and
     ``NotSupported`` for statements that are not queries.
     """
-    if not text.strip().strip(";").strip():
-        raise ParseError("The query is empty. Write a SELECT statement.")
     try:
-        statements = [s for s in sqlglot.parse(text, read="spark") if s is not None]
+        parsed = sqlglot.parse(text, read="spark")
+        statements = [s for s in parsed if s is not None and not isinstance(s, exp.Semicolon)]
     except (SqlglotParseError, TokenError) as error:
         raise Untranslatable(f"the parser cannot read it ({_first_line(error)})") from error
+    if not statements:
+        raise ParseError("The query is empty. Write a SELECT statement.")
     if len(statements) > 1:
         raise NotSupported("A query is one statement; run several one after the other.")
     (statement,) = statements
+    if isinstance(statement, _WRITES):
+        refuse_statement(text)
     if not isinstance(statement, exp.Query):
-        refuse_statement(text.split(maxsplit=1)[0])
+        raise Untranslatable("a query that is not a SELECT")
     bare = _STRING.sub("''", text)
     if _SUFFIXED_NUMBER.search(bare) or _RAW_STRING.search(bare):
         raise Untranslatable("literals with a type letter (10L, 1.5BD, r'…')")
     return statement
 
 
-def refuse_statement(kind: str) -> NoReturn:
+def statement_text(text: str) -> str:
+    """The text without what may follow a statement: semicolons and comments."""
+    try:
+        tokens = Dialect.get_or_raise("spark").tokenize(text)
+    except TokenError:
+        return text.strip().rstrip(";")
+    while tokens and tokens[-1].token_type is TokenType.SEMICOLON:
+        tokens.pop()
+    return text[: tokens[-1].end + 1].strip() if tokens else ""
+
+
+def refuse_statement(text: str) -> NoReturn:
     """Refuse a statement that is not a query."""
+    kind = text.split(maxsplit=1)[0]
     raise NotSupported(
         f"db.sql() and 'sooner query' only read, and this is a statement to {kind.upper()}; nothing was "
         "changed. Use db.register, db.insert, db.update, db.delete or db.drop to change tables."
     )
 
 
-def table_names(query: exp.Expr) -> tuple[str, ...]:
-    """The lower-cased names of the tables a query reads, its own WITH names left out."""
+def table_names(query: exp.Expr) -> tuple[str, ...] | None:
+    """The lower-cased names of the tables a query reads, its own WITH names left out.
+
+    ``None`` where only Spark can tell, as for ``IDENTIFIER('…')``.
+    """
+    if not all(isinstance(table.this, exp.Identifier) for table in query.find_all(exp.Table)):
+        return None
     found: dict[str, None] = {}
 
     def visit(node: exp.Expr, local: frozenset[str]) -> None:

@@ -27,6 +27,7 @@ from sooner.algebra.scalar import (
     column,
     columns_of,
     equality_sides,
+    parenthesized,
     to_sql,
 )
 
@@ -75,7 +76,7 @@ class _Renderer:
                 # Its own names may be anything, even equal: ours go by position.
                 return f"SELECT * FROM (\n{plan.text}\n) AS `_`({_names(plan)})"
             case Filter():
-                return f"SELECT * FROM {self._source(plan.child)} WHERE {to_sql(plan.condition)}"
+                return f"{_select(plan)} {self._source(plan.child)} WHERE {to_sql(plan.condition)}"
             case Project():
                 return f"SELECT {_items(plan.items) or '1'} FROM {self._source(plan.child)}"
             case Join():
@@ -93,7 +94,7 @@ class _Renderer:
             case Except():
                 return self._set_operation(plan, "EXCEPT ALL" if plan.all else "EXCEPT")
             case Sort():
-                return f"SELECT * FROM {self._source(plan.child)} ORDER BY {_sort_keys(plan.by)}"
+                return f"{_select(plan)} {self._source(plan.child)} ORDER BY {_sort_keys(plan.by)}"
             case Limit():
                 return self._limit(plan)
         raise AssertionError(f"no SQL for {type(plan).__name__}")
@@ -108,9 +109,9 @@ class _Renderer:
         if plan.kind is JoinKind.NULL_AWARE_ANTI:
             return self._null_aware_anti(plan, left, right)
         if plan.condition is None and plan.kind is JoinKind.INNER:
-            return f"SELECT * FROM {left} CROSS JOIN {right}"
+            return f"{_select(plan)} {left} CROSS JOIN {right}"
         on = "TRUE" if plan.condition is None else to_sql(plan.condition)
-        return f"SELECT * FROM {left} {_JOIN_WORDS[plan.kind]} {right} ON {on}"
+        return f"{_select(plan)} {left} {_JOIN_WORDS[plan.kind]} {right} ON {on}"
 
     def _null_aware_anti(self, plan: Join, left: str, right: str) -> str:
         assert plan.condition is not None
@@ -120,12 +121,12 @@ class _Renderer:
             outer, inner = sides if _reads_only(sides[0], plan.left) else sides[::-1]
             if _reads_only(outer, plan.left) and _reads_only(inner, plan.right):
                 return (
-                    f"SELECT * FROM {left} WHERE {to_sql(outer)} NOT IN "
+                    f"{_select(plan)} {left} WHERE {to_sql(parenthesized(outer))} NOT IN "
                     f"(SELECT {to_sql(inner)} FROM {right})"
                 )
         condition = to_sql(plan.condition)
         return (
-            f"SELECT * FROM {left} {_JOIN_WORDS[plan.kind]} {right} "
+            f"{_select(plan)} {left} {_JOIN_WORDS[plan.kind]} {right} "
             f"ON ({condition}) OR (({condition}) IS NULL)"
         )
 
@@ -137,7 +138,7 @@ class _Renderer:
         offset = f" OFFSET {plan.offset}" if plan.offset else ""
         if isinstance(plan.child, Sort):  # one SELECT, so that Spark plans a top-k
             return self.query(plan.child) + limit + offset
-        return f"SELECT * FROM {self._source(plan.child)}{limit}{offset}"
+        return f"{_select(plan)} {self._source(plan.child)}{limit}{offset}"
 
 
 def quote(name: str) -> str:
@@ -151,6 +152,11 @@ def _reads_only(scalar: Scalar, relation: Relation) -> bool:
 
 def _names(plan: Relation) -> str:
     return ", ".join(quote(name) for name in plan.names)
+
+
+def _select(plan: Relation) -> str:
+    # Not *: an input of no columns still has an unnamed one, so that its rows can be counted.
+    return f"SELECT {_names(plan) or '1'} FROM"
 
 
 def _aliased(scalar: Scalar, name: str) -> str:

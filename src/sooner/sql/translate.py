@@ -175,7 +175,7 @@ class Translator:
         alias = source.alias_or_name
         if alias in scope.sources:
             raise Untranslatable(f"two sources called {alias}")
-        if isinstance(source, exp.Table):
+        if isinstance(source, exp.Table) and isinstance(source.this, exp.Identifier):
             _require_parts(source, frozenset({"this", "alias"}))
             block = self._table(source.name, visible)
         elif isinstance(source, exp.Subquery):

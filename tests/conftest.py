@@ -1,0 +1,103 @@
+"""One Spark for the whole run, a fresh Database for each test, TPC-H data made once and kept."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from sooner import Database
+
+TPCH_SCALE = "0.1"
+TPCH_KEYS = {
+    "customer": ["c_custkey"],
+    "lineitem": ["l_orderkey", "l_linenumber"],
+    "nation": ["n_nationkey"],
+    "orders": ["o_orderkey"],
+    "part": ["p_partkey"],
+    "partsupp": ["ps_partkey", "ps_suppkey"],
+    "region": ["r_regionkey"],
+    "supplier": ["s_suppkey"],
+}
+
+
+@pytest.hookimpl(tryfirst=True)  # before -m chooses
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if "spark" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.spark)
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """The one Spark session of the run: small, quiet and without a page."""
+    from pyspark.sql import SparkSession
+
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+    place = tmp_path_factory.mktemp("spark")
+    session = (
+        SparkSession.builder.master("local[2]")
+        .appName("sooner tests")
+        .config("spark.driver.memory", "4g")
+        .config("spark.driver.host", "127.0.0.1")
+        .config("spark.driver.bindAddress", "127.0.0.1")
+        .config("spark.log.level", "ERROR")
+        .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
+        .config("spark.sql.shuffle.partitions", "4")
+        .config("spark.sql.session.timeZone", "UTC")
+        .config("spark.sql.warehouse.dir", str(place / "warehouse"))
+        .config("spark.local.dir", str(place / "local"))
+        .getOrCreate()
+    )
+    yield session
+    session.stop()
+
+
+@pytest.fixture
+def database(spark: SparkSession, tmp_path: Path) -> Iterator[Database]:
+    """An empty Database with a home of its own, on the run's Spark."""
+    import sooner
+
+    with sooner.connect(tmp_path / "home", spark=spark, progress=False) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="session")
+def tpch(pytestconfig: pytest.Config) -> Path:
+    """A directory with a folder of Parquet files for each TPC-H table; kept between runs."""
+    cache = pytestconfig.cache
+    assert cache is not None, "TPC-H data is kept in pytest's cache"
+    directory = cache.mkdir("tpch") / f"scale-{TPCH_SCALE}"
+    if not directory.exists():
+        # Whole or not at all: another run may be making the same, and this one may be stopped.
+        making = Path(tempfile.mkdtemp(prefix="making-", dir=directory.parent))
+        generator = Path(sys.executable).parent / "tpchgen-cli"
+        command = [generator, "parquet", "-s", TPCH_SCALE, "--parts", "2", "--output-dir", making]
+        subprocess.run(command, check=True, capture_output=True)
+        try:
+            making.rename(directory)
+        except OSError:
+            shutil.rmtree(making)
+            if not directory.exists():
+                raise
+    return directory
+
+
+@pytest.fixture
+def tpch_database(database: Database, tpch: Path) -> Database:
+    """A Database with the eight TPC-H tables."""
+    for table, key in TPCH_KEYS.items():
+        database.register(table, f"{tpch}/{table}/*.parquet", key=key)
+    return database
