@@ -14,6 +14,7 @@ from sooner.algebra.relation import Map, Opaque
 from sooner.answer import Answer
 from sooner.engine import binding, changes
 from sooner.engine.exact import collect, keeps_contract
+from sooner.engine.failures import plain_errors
 from sooner.engine.frames import to_spark
 from sooner.engine.jobs import job_group
 from sooner.engine.lowering import lower
@@ -23,7 +24,7 @@ from sooner.engine.session import open_session
 from sooner.engine.sources import inspect
 from sooner.engine.statistics import count_distinct
 from sooner.engine.writing import reservation, retried
-from sooner.errors import CatalogError, InvalidArgument
+from sooner.errors import CatalogError, InvalidArgument, SchemaChanged
 from sooner.frame import Frame
 from sooner.prepare import Prepared, opaque, prepare
 from sooner.sql import quote
@@ -223,6 +224,8 @@ class Database:
     ) -> changes.Changed:
         def attempt() -> changes.Changed:
             table = self._fresh(name)
+            if change is not changes.insert:
+                changes.require_key(table, doing.lower())
             needed = table.key if key_only else [column.name for column in table.columns]
             given = rows.prepared if isinstance(rows, Frame) else rows
             frame = self._spark_rows(given, needed)
@@ -250,14 +253,20 @@ class Database:
         """The query over the current versions of its tables, and which versions those are."""
         with binding.lock:
             versions = {name: self._bind(name).version for name in prepared.tables}
-            frame = lower(self.spark, prepared.plan)
+            with plain_errors(prepared.text):
+                frame = lower(self.spark, prepared.plan)
             if not keeps_contract(frame, prepared.columns):
                 # The plan would give other types than Spark's: Spark's own reading of the text is right.
                 reason = "types that Sooner's plan would change"
                 as_written = opaque(
                     prepared.text, prepared.columns, reason, prepared.tables, prepared.maps
                 )
-                frame = lower(self.spark, as_written)
+                with plain_errors(prepared.text):
+                    frame = lower(self.spark, as_written)
+                if not keeps_contract(frame, prepared.columns):
+                    raise SchemaChanged(
+                        "A table has other columns than when this Frame was made. Make it again."
+                    )
         return frame, versions
 
     def _exact(self, prepared: Prepared) -> Answer:

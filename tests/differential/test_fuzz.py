@@ -209,7 +209,7 @@ def most_were_planned(lab: Lab) -> None:
 
 
 def test_fuzz_answers(lab: Lab) -> None:
-    @examples(40)
+    @examples(int(os.environ.get("FZ","40")))
     @given(queries(), st.integers(0, WORLDS - 1))
     def run(query: Query, number: int) -> None:
         sooner_answers_as_spark(lab, query, number)

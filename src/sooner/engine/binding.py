@@ -23,7 +23,9 @@ def bind(spark: SparkSession, home: str, table: Table) -> None:
     content = (home, table.id, table.version)
     if _bound.get(place) == content:
         return
-    if place not in _bound and _exists(spark, table.name):
+    # A table that was registered from the view of its own name is meant to take its place.
+    replaces = table.source.options.get("stands_for", "").lower() == table.name.lower()
+    if place not in _bound and not replaces and spark.catalog.tableExists(table.name):
         raise CatalogError(
             f"This Spark session has a view or table {table.name!r} of its own, which would hide the "
             "registered one. Drop that view, or register the table under another name."
@@ -37,9 +39,3 @@ def unbind(spark: SparkSession, name: str) -> None:
     """Remove the view of a table, if it is ours."""
     if _bound.pop((id(spark), name.lower()), None) is not None:
         spark.catalog.dropTempView(name)
-
-
-def _exists(spark: SparkSession, name: str) -> bool:
-    # A registered view of the very name is bound to a copy under another name.
-    source = f"__sooner_source_{name.lower()}"
-    return spark.catalog.tableExists(name) and not spark.catalog.tableExists(source)

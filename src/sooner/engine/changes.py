@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.functions import expr
 
 from sooner.engine.failures import plain_errors
 from sooner.engine.hashing import (
     BLOCK,
+    HASH,
     REPLICATE,
     VERSION,
     block_sql,
@@ -44,11 +46,9 @@ def insert(spark: SparkSession, catalog: Catalog, table: Table, rows: DataFrame)
             return _nothing(table, reserved)
         if table.key:
             added = _read(spark, table, change)
-            _refuse_twice(spark, table, added)
+            _refuse_twice(table, added)
             known = table_rows(spark, table)
-            _refuse_keys(
-                _matching(spark, table, added, known), "is in the table already", table, "update"
-            )
+            _refuse_keys(_matching(table, added, known), "is in the table already", table, "update")
         changes = [change, *_placed(spark, table, change, reserved)]
         facts = facts_of([file.path for file in change.files])
         new = catalog.commit_change(table, changes, facts, reserved.directories)
@@ -57,9 +57,8 @@ def insert(spark: SparkSession, catalog: Catalog, table: Table, rows: DataFrame)
 
 def delete(spark: SparkSession, catalog: Catalog, table: Table, keys: DataFrame) -> Changed:
     """Take away the rows with these keys; a key that is not there takes away nothing."""
-    _require_key(table, "deleted from")
     with plain_errors(), reservation(catalog, table) as reserved:
-        old = _matching(spark, table, table_rows(spark, table), keys)
+        old = _matching(table, table_rows(spark, table), keys)
         change = _write(spark, table, old, "delete", reserved)
         if not change.rows:
             return _nothing(table, reserved)
@@ -70,17 +69,16 @@ def delete(spark: SparkSession, catalog: Catalog, table: Table, keys: DataFrame)
 
 def update(spark: SparkSession, catalog: Catalog, table: Table, rows: DataFrame) -> Changed:
     """Put these rows in place of those with the same keys; every key must be there."""
-    _require_key(table, "updated in")
     with plain_errors(), reservation(catalog, table) as reserved:
         added = _write(spark, table, rows, "insert", reserved)
         if not added.rows:
             return _nothing(table, reserved)
         new_rows = _read(spark, table, added)
-        _refuse_twice(spark, table, new_rows)
+        _refuse_twice(table, new_rows)
         known = table_rows(spark, table)
-        gone = _write(spark, table, _matching(spark, table, known, new_rows), "delete", reserved)
+        gone = _write(spark, table, _matching(table, known, new_rows), "delete", reserved)
         if gone.rows != added.rows:
-            missing = _matching(spark, table, new_rows, known, how="LEFT ANTI")
+            missing = _matching(table, new_rows, known, how="left_anti")
             _refuse_keys(missing, "is not in the table", table, "insert")
         changes = [gone, added]
         for change in (gone, added):
@@ -123,39 +121,34 @@ def _placed(
     for scramble in table.scrambles:
         # Read back what was written: a user's frame may give other rows when run again.
         rows = _read(spark, table, change)
-        hashed = rows.selectExpr("*", f"{layout_hash(table, scramble)} AS __hash").selectExpr(
+        hashed = rows.selectExpr("*", f"{layout_hash(table, scramble)} AS {HASH}").selectExpr(
             *(quote(column.name) for column in table.columns),
-            f"{replicate_sql('__hash', scramble.replicates)} AS {REPLICATE}",
-            f"{block_sql('__hash', scramble.blocks)} AS {BLOCK}",
+            f"{replicate_sql(HASH, scramble.replicates)} AS {REPLICATE}",
+            f"{block_sql(HASH, scramble.blocks)} AS {BLOCK}",
             VERSION,
-            "__hash",
+            HASH,
         )
         directory = reserved.directory(change.kind)
-        ordered = hashed.coalesce(1).sortWithinPartitions(BLOCK, "__hash").drop("__hash")
+        ordered = hashed.coalesce(1).sortWithinPartitions(BLOCK, HASH).drop(HASH)
         files = write_parquet(ordered, directory)
         placed.append(Change(change.version, change.kind, scramble.id, directory, files))
     return placed
 
 
 def _matching(
-    spark: SparkSession,
     table: Table,
     rows: DataFrame,
     keys: DataFrame,
-    how: str = "LEFT SEMI",
+    how: str = "left_semi",
 ) -> DataFrame:
     condition = " AND ".join(f"r.{quote(name)} <=> k.{quote(name)}" for name in table.key)
-    columns = ", ".join(quote(column.name) for column in table.columns)
-    return spark.sql(
-        f"SELECT {columns} FROM {{rows}} r {how} JOIN {{keys}} k ON {condition}",
-        rows=rows,
-        keys=keys,
-    )
+    matching = rows.alias("r").join(keys.alias("k"), expr(condition), how)
+    return matching.select(*(quote(column.name) for column in table.columns))
 
 
-def _refuse_twice(spark: SparkSession, table: Table, rows: DataFrame) -> None:
-    key = ", ".join(quote(name) for name in table.key)
-    twice = spark.sql(f"SELECT {key} FROM {{rows}} GROUP BY {key} HAVING count(*) > 1", rows=rows)
+def _refuse_twice(table: Table, rows: DataFrame) -> None:
+    counted = rows.groupBy(*(quote(name) for name in table.key)).agg(expr(f"count(*) AS {HASH}"))
+    twice = counted.where(f"{HASH} > 1")
     _refuse_keys(twice, "comes twice", table, None)
 
 
@@ -171,11 +164,12 @@ def _refuse_keys(found: DataFrame, why: str, table: Table, instead: str | None) 
     )
 
 
-def _require_key(table: Table, what: str) -> None:
+def require_key(table: Table, what: str) -> None:
+    """Refuse to delete or update rows of a table that has no key to find them by."""
     if not table.key:
         raise NotSupported(
-            f"Rows are {what} a table by its key, and {table.name!r} was registered without one. "
-            f"Register it again with key=[…] and replace=True."
+            f"{what.capitalize()} {table.name!r} needs a key to find rows by, and it was registered "
+            "without one. Register it again with key=[…] and replace=True."
         )
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 import pyarrow as pa
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from sooner.errors import InvalidArgument
@@ -21,14 +22,20 @@ def to_spark(spark: SparkSession, rows: Any, columns: Sequence[str]) -> DataFram
         return rows
     if isinstance(rows, pa.RecordBatch):
         rows = pa.Table.from_batches([rows])
-    if isinstance(rows, pd.DataFrame):
-        rows = pa.Table.from_pandas(rows, preserve_index=False)
-    if not isinstance(rows, pa.Table):
-        rows = _from_list(rows, columns)
+    try:
+        if isinstance(rows, pd.DataFrame):
+            rows = pa.Table.from_pandas(rows, preserve_index=False)
+        if not isinstance(rows, pa.Table):
+            rows = _from_list(rows, columns)
+    except (pa.ArrowException, TypeError) as error:
+        raise InvalidArgument(f"The rows cannot be made a table: {error}.") from error
     if rows.num_rows == 0 and any(pa.types.is_null(field.type) for field in rows.schema):
         # Without a value there is no type; any that can be cast to the table's will do.
         rows = pa.table({name: pa.array([], pa.string()) for name in rows.column_names})
-    return spark.createDataFrame(rows)
+    try:
+        return spark.createDataFrame(rows)
+    except PySparkException as error:
+        raise InvalidArgument(f"Spark has no type for some of the rows: {error}.") from error
 
 
 def _from_list(rows: Any, columns: Sequence[str]) -> pa.Table:
@@ -52,7 +59,4 @@ def _from_list(rows: Any, columns: Sequence[str]) -> pa.Table:
     if not dicts:
         return pa.table({name: pa.nulls(0) for name in columns})
     names = dict.fromkeys(name for row in dicts for name in row)
-    try:
-        return pa.table({name: [row.get(name) for row in dicts] for name in names})
-    except (pa.ArrowException, TypeError) as error:
-        raise InvalidArgument(f"The rows cannot be made a table: {error}.") from error
+    return pa.table({name: [row.get(name) for row in dicts] for name in names})

@@ -16,7 +16,9 @@ from sooner.storage.records import KeyType, Scramble, Table
 BLOCK = "__block"
 REPLICATE = "__replicate"
 VERSION = "__version"
+HASH = "__hash"
 REPLICATES = 32
+RESERVED = (BLOCK, REPLICATE, VERSION, HASH)
 
 _WHOLE_NUMBERS = frozenset({"tinyint", "smallint", "int", "bigint"})
 _AS_TEXT = ("string", "varchar", "char", "date", "timestamp", "decimal", "boolean")
@@ -24,7 +26,7 @@ _AS_TEXT = ("string", "varchar", "char", "date", "timestamp", "decimal", "boolea
 
 def canonical_type(column: str, data_type: str | None) -> KeyType:
     """The type a key column is cast to before hashing: Spark hashes int and bigint differently."""
-    if data_type in _WHOLE_NUMBERS:
+    if data_type in _WHOLE_NUMBERS or data_type == "timestamp":
         return "bigint"
     if data_type is not None and data_type.startswith(_AS_TEXT):
         return "string"
@@ -47,15 +49,24 @@ def find_columns(columns: Schema, wanted: Sequence[str], table: str) -> tuple[in
 def hash_sql(table: Table, by: Sequence[str], types: Sequence[KeyType], salt: int) -> str:
     """The 64-bit hash of a row's key. Spark hashes NULL to a constant, so a row without a whole key
     hashes its primary key, else the whole row."""
-    keys = [f"CAST({quote(name)} AS {kind})" for name, kind in zip(by, types, strict=True)]
-    stand_in = [name for name in table.key if name not in by]
-    rest = stand_in or [column.name for column in table.columns]
-    whole = [f"CAST({quote(name)} AS STRING)" for name in rest]
+    columns = {column.name: str(column.type) for column in table.columns}
+    keys = [_canonical_sql(name, columns[name], kind) for name, kind in zip(by, types, strict=True)]
+    rest = [name for name in table.key if name not in by] or list(columns)
+    whole = [_canonical_sql(name, columns[name], "string") for name in rest]
     missing = " OR ".join(f"{quote(name)} IS NULL" for name in by)
     return (
         f"CASE WHEN {missing} THEN xxhash64({salt}L, {', '.join(whole)}) "
         f"ELSE xxhash64({salt}L, {', '.join(keys)}) END"
     )
+
+
+def _canonical_sql(name: str, data_type: str, kind: KeyType) -> str:
+    """A column in its canonical type. A timestamp's text would depend on the session's time zone."""
+    if data_type == "timestamp":
+        return f"unix_micros({quote(name)})"
+    if data_type.startswith(("array", "struct")) and "map<" not in data_type:
+        return quote(name)
+    return f"CAST({quote(name)} AS {kind})"
 
 
 def block_sql(hash_column: str, blocks: int) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.functions import expr
 
 from sooner.algebra.schema import Schema
 from sooner.engine.hashing import BLOCK, REPLICATE, VERSION
@@ -85,12 +86,9 @@ def _with_changes(
     gone = spark.read.schema(schema).parquet(*deletes)
     same = [*table.key, *([BLOCK] if extra else [])]
     condition = " AND ".join(f"d.{quote(name)} <=> x.{quote(name)}" for name in same)
-    return spark.sql(
-        f"SELECT {', '.join(quote(name) for name in names)} FROM {{everything}} d "
-        f"LEFT ANTI JOIN {{gone}} x ON {condition} AND d.{VERSION} < x.{VERSION}",
-        everything=everything,
-        gone=gone,
-    )
+    later = expr(f"{condition} AND d.{VERSION} < x.{VERSION}")
+    left = everything.alias("d").join(gone.alias("x"), later, "left_anti")
+    return left.select(*(quote(name) for name in names))
 
 
 def _directories(changes: Sequence[Change], kind: str) -> list[str]:

@@ -12,6 +12,7 @@ from sooner.algebra.schema import Schema
 from sooner.engine.failures import plain_errors
 from sooner.engine.hashing import (
     BLOCK,
+    HASH,
     REPLICATE,
     REPLICATES,
     block_sql,
@@ -28,7 +29,6 @@ from sooner.storage.records import Scramble, Table
 
 # A block of one file with one row group keeps one core busy and the others idle.
 _FILES_PER_BLOCK = 2
-_HASH = "__hash"
 MOST_BLOCKS = 4096
 
 
@@ -40,6 +40,9 @@ def plan_scramble(
         raise InvalidArgument("Say by which columns to scramble: by=['l_orderkey'].")
     if len({name.lower() for name in by}) < len(by):
         raise InvalidArgument(f"by={list(by)!r} names a column twice.")
+    for name, value in (("blocks", blocks), ("salt", salt)):
+        if not isinstance(value, int) or isinstance(value, bool):
+            raise InvalidArgument(f"{name} must be a whole number, not {value!r}.")
     if not 1 <= blocks <= MOST_BLOCKS:
         raise InvalidArgument(f"blocks must be from 1 to {MOST_BLOCKS}, not {blocks}.")
     places = find_columns(table.columns, by, table.name)
@@ -87,21 +90,21 @@ def write_scramble(
     """Write all blocks in one pass and return the scramble with its files."""
     directory = reserved.directory("scramble")
     hashed = table_rows(spark, table).selectExpr(
-        "*", f"{hash_sql(table, scramble.by, scramble.types, scramble.salt)} AS {_HASH}"
+        "*", f"{hash_sql(table, scramble.by, scramble.types, scramble.salt)} AS {HASH}"
     )
     # Each Spark partition is one file: half a block, by the next bits of the hash, in hash order.
     files = scramble.blocks * _FILES_PER_BLOCK
     placed = hashed.selectExpr(
         *(quote(column.name) for column in table.columns),
-        f"{replicate_sql(_HASH, scramble.replicates)} AS {REPLICATE}",
-        f"{block_sql(_HASH, scramble.blocks)} AS {BLOCK}",
-        _HASH,
+        f"{replicate_sql(HASH, scramble.replicates)} AS {REPLICATE}",
+        f"{block_sql(HASH, scramble.blocks)} AS {BLOCK}",
+        HASH,
     )
     with plain_errors():
         (
-            placed.repartitionById(files, expr(block_sql(_HASH, files)))
-            .sortWithinPartitions(BLOCK, _HASH)
-            .drop(_HASH)
+            placed.repartitionById(files, expr(block_sql(HASH, files)))
+            .sortWithinPartitions(BLOCK, HASH)
+            .drop(HASH)
             .write.partitionBy(BLOCK)
             .parquet(directory)
         )

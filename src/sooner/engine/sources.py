@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -13,6 +14,7 @@ from pyspark.sql.types import StructType
 from sooner.algebra.schema import Column, Schema
 from sooner.analysis.facts import TableFacts
 from sooner.engine.failures import plain_errors
+from sooner.engine.hashing import RESERVED
 from sooner.errors import InvalidArgument, MissingFile
 from sooner.storage.expand import expand, is_remote
 from sooner.storage.footers import survey
@@ -20,7 +22,8 @@ from sooner.storage.records import DataFile, Format, Source
 from sooner.storage.unchanged import compare_schemas
 
 _CSV_SUFFIXES = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
-_CSV_OPTIONS = {"header": "true"}
+# With enforceSchema Spark would read a file with its columns in another order as if in this one.
+_CSV_OPTIONS = {"header": "true", "enforceSchema": "false"}
 
 
 @dataclass(frozen=True)
@@ -42,9 +45,25 @@ def inspect(
     options: Mapping[str, str],
 ) -> Inspected:
     """Look at a source: paths or globs of Parquet or CSV files, a Spark view's name, or a DataFrame."""
+    found = _inspect(spark, name, source, format, schema, options)
+    for column in found.columns:
+        if column.name.lower() in RESERVED:
+            raise InvalidArgument(
+                f"Sooner needs the column name {column.name!r} itself: rename it."
+            )
+    return found
+
+
+def _inspect(
+    spark: SparkSession,
+    name: str,
+    source: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | DataFrame,
+    format: str | None,
+    schema: str | None,
+    options: Mapping[str, str],
+) -> Inspected:
     if isinstance(source, DataFrame):
-        source.createOrReplaceTempView(_stand_in(name))
-        return _inspect_view(spark, name, _stand_in(name))
+        return _inspect_frame(source, {})
     parts = [source] if isinstance(source, str | os.PathLike) else list(source)
     locations = tuple(os.fspath(part) for part in parts)
     if not locations:
@@ -86,18 +105,20 @@ def _guess_format(spark: SparkSession, locations: tuple[str, ...]) -> Format:
     return "parquet"
 
 
-def _stand_in(name: str) -> str:
-    return f"__sooner_source_{name.lower()}"
-
-
 def _inspect_view(spark: SparkSession, name: str, view: str) -> Inspected:
     if not spark.catalog.tableExists(view):
         raise MissingFile(f"This Spark session has no view or table {view!r}.")
     if view.lower() == name.lower():
-        # The table's own view takes this name once rows are inserted: keep the original apart.
-        spark.table(view).createOrReplaceTempView(_stand_in(name))
-        view = _stand_in(name)
+        # The registered table takes this name: keep the original under another.
+        return _inspect_frame(spark.table(view), {"stands_for": view})
     return Inspected(Source("view", (view,)), to_schema(spark.table(view).schema))
+
+
+def _inspect_frame(frame: DataFrame, options: Mapping[str, str]) -> Inspected:
+    # A name of its own for each: other tables, homes and calls that fail must not touch it.
+    view = f"__sooner_source_{uuid.uuid4().hex}"
+    frame.createOrReplaceTempView(view)
+    return Inspected(Source("view", (view,), options), to_schema(frame.schema))
 
 
 def _inspect_parquet(
@@ -115,7 +136,9 @@ def _inspect_parquet(
         known.setdefault("basePath", os.path.abspath(locations[0]))
     with plain_errors():
         read = spark.read.options(**known)
-        frame = read.schema(schema).parquet(*paths) if schema else read.parquet(paths[0])
+        # One footer tells the columns, but only all directories tell the types of theirs.
+        some = paths if "basePath" in known else paths[:1]
+        frame = read.schema(schema).parquet(*paths) if schema else read.parquet(*some)
         columns = to_schema(frame.schema)
     absolute = tuple(os.path.abspath(location) for location in locations)
     return Inspected(Source("parquet", absolute, known), columns, files, facts)

@@ -42,8 +42,9 @@ class Reservation:
     def give_up(self) -> None:
         """Remove what was written and let go of the directories."""
         for directory in self.directories:
-            shutil.rmtree(directory, ignore_errors=True)
-            self._catalog.release(directory)
+            # A commit ends the reservation: what is no longer reserved may be part of the table.
+            if self._catalog.release(directory):
+                shutil.rmtree(directory, ignore_errors=True)
 
     def renew(self) -> None:
         """Tell vacuum that the writer is alive."""

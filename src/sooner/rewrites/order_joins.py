@@ -17,7 +17,7 @@ def order_joins(plan: Relation) -> Relation:
         return plan.with_children(*(order_joins(child) for child in plan.children))
     joined = _connected([order_joins(relation) for relation in inputs], conditions)
     if joined.names == plan.names:
-        return joined
+        return plan if joined == plan else joined
     return Project(joined, tuple(Item(name, column(name)) for name in plan.names))
 
 

@@ -24,7 +24,8 @@ from sooner.algebra.scalar import Item, Scalar, column, columns_of, is_column
 
 def prune_columns(plan: Relation) -> Relation:
     """Keep only what the output needs, node by node, from the top."""
-    return _exactly(plan, plan.names)
+    pruned = _exactly(plan, plan.names)
+    return plan if pruned == plan else pruned
 
 
 def _exactly(plan: Relation, names: tuple[str, ...]) -> Relation:

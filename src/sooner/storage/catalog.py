@@ -209,10 +209,13 @@ class Catalog:
         with self.database.writing() as connection:
             protection.keep_writing(connection, self._unit(directory))
 
-    def release(self, directory: str) -> None:
-        """Give up a reservation after a failed write; vacuum may then remove the directory."""
+    def release(self, directory: str) -> bool:
+        """Give up a reservation after a failed write; vacuum may then remove the directory.
+
+        False if there was none any more: the write was committed, or vacuum took the directory.
+        """
         with self.database.writing() as connection:
-            protection.stop_writing(connection, self._unit(directory))
+            return protection.stop_writing(connection, self._unit(directory))
 
     def commit_change(
         self,
