@@ -2,30 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from sooner.algebra.relation import Opaque
+from sooner.algebra.relation import Opaque, Relation
 from sooner.algebra.text import plan_text
+from sooner.analysis import TableInfo, estimate, lineage_blocks, lineage_text, primary_key
 from sooner.prepare import Prepared
 from sooner.storage import Table
 
 
 def explain_text(prepared: Prepared, tables: Sequence[Table]) -> str:
     """The explanation of a prepared query over its tables."""
-    lines = [_method(prepared), "", "Reads:"]
-    lines += [f"  {_table(table)}" for table in tables] or ["  no registered table"]
-    lines += ["", "Gives:"]
-    lines += [f"  {column.name}: {column.type}" for column in prepared.columns]
-    lines += ["", "Plan:"]
-    lines += [f"  {line}" for line in plan_text(prepared.plan).splitlines()]
-    if prepared.steps:
-        lines += ["", "Rewritten by:"]
-        lines += [
-            f"  {step.rule} ({step.seconds * 1000:.1f} ms)"
-            + ("" if step.changed else ", nothing to do")
-            for step in prepared.steps
-        ]
-    return "\n".join(lines)
+    sections = [
+        _method(prepared),
+        _section("Reads", [_table(table) for table in tables] or ["no registered table"]),
+        _section("Gives", [f"{column.name}: {column.type}" for column in prepared.columns]),
+    ]
+    if not isinstance(prepared.plan, Opaque):
+        known = {table.name.lower(): _info(table) for table in tables}
+        plan = plan_text(prepared.plan, lambda node: _note(node, known))
+        sections.append(_section("Plan", plan.splitlines()))
+        blocks = lineage_text(lineage_blocks(prepared.plan))
+        sections.append(_section("Lineage blocks", blocks.splitlines()))
+        sections.append(_section("Rewritten by", _steps(prepared)))
+    return "\n\n".join(sections)
+
+
+def _section(title: str, lines: Sequence[str]) -> str:
+    return "\n".join([f"{title}:", *(f"  {line}" for line in lines)])
 
 
 def _method(prepared: Prepared) -> str:
@@ -39,8 +43,29 @@ def _method(prepared: Prepared) -> str:
 
 def _table(table: Table) -> str:
     rows = "rows not counted" if table.facts.rows is None else f"{table.facts.rows:,} rows"
-    scrambles = "; ".join(
+    scrambles = [
         f"scrambled by {', '.join(scramble.by)} into {scramble.blocks} blocks"
         for scramble in table.scrambles
-    )
-    return f"{table.name} version {table.version}: {rows}" + (f"; {scrambles}" if scrambles else "")
+    ]
+    return "; ".join([f"{table.name} version {table.version}: {rows}", *scrambles])
+
+
+def _info(table: Table) -> TableInfo:
+    scrambles = tuple(scramble.by for scramble in table.scrambles)
+    return TableInfo(key=table.key, scrambles=scrambles, facts=table.facts)
+
+
+def _note(node: Relation, tables: Mapping[str, TableInfo]) -> str:
+    """The expected rows of a node, and the columns that tell them apart."""
+    rows = f"about {estimate(node, tables).rows:,.0f} rows"
+    key = primary_key(node, tables)
+    if key is None:
+        return rows
+    return f"{rows}, one for each {', '.join(sorted(key))}" if key else "at most one row"
+
+
+def _steps(prepared: Prepared) -> list[str]:
+    return [
+        f"{step.rule} ({step.seconds * 1000:.1f} ms)" + ("" if step.changed else ", nothing to do")
+        for step in prepared.steps
+    ]

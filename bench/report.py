@@ -1,0 +1,38 @@
+"""Where benchmarks put their figures: a JSON file each, and a line each in docs/benchmarks.md."""
+
+from __future__ import annotations
+
+import json
+import platform
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGE = ROOT / "docs" / "benchmarks.md"
+
+
+def record(name: str, figure: str, required: str, measured: str, details: dict[str, Any]) -> None:
+    """Write bench/results/NAME.json, and replace or add the line of this figure on the page."""
+    results = ROOT / "bench" / "results"
+    results.mkdir(exist_ok=True)
+    facts = {"figure": figure, "required": required, "measured": measured, "machine": _machine()}
+    (results / f"{name}.json").write_text(json.dumps({**facts, **details}, indent=2) + "\n")
+    line = (
+        f"| {figure} | {required} | {measured} | {date.today()} | `bench/{name.split('-')[0]}.py` |"
+    )
+    lines = PAGE.read_text().splitlines()
+    places = [i for i, old in enumerate(lines) if old.startswith(f"| {figure} |")]
+    if places:
+        lines[places[0]] = line
+    else:
+        last = max(i for i, old in enumerate(lines) if old.startswith("|"))
+        lines.insert(last + 1, line)
+    PAGE.write_text("\n".join(lines) + "\n")
+    print(f"{figure}: {measured} (required: {required})")
+
+
+def _machine() -> str:
+    import os
+
+    return f"{os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}"

@@ -1,0 +1,44 @@
+"""The examples of the documentation run as they stand."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import pkgutil
+import re
+from pathlib import Path
+
+import pytest
+
+import sooner
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def test_guide(spark, tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "guide.md").read_text(), re.DOTALL)
+    assert len(blocks) > 10
+    names: dict[str, object] = {"spark": spark}
+    for block in blocks:
+        exec(compile(block, "docs/guide.md", "exec"), names)
+    names["db"].close()  # type: ignore[attr-defined]
+
+
+MODULES = [
+    module.name
+    for module in pkgutil.walk_packages(sooner.__path__, "sooner.")
+    if not module.name.endswith("demo")
+]
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_docstrings(name: str) -> None:
+    results = doctest.testmod(importlib.import_module(name))
+    assert results.failed == 0
+
+
+def test_links_in_documents_lead_somewhere() -> None:
+    for page in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")]:
+        for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text()):
+            assert (page.parent / target).exists(), f"{page.name} points to {target}"
