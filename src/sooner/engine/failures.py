@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from py4j.protocol import Py4JError
 from pyspark.errors import (
@@ -28,7 +29,9 @@ from sooner.errors import (
 
 _POSITION = re.compile(r"\(line (\d+), pos (\d+)\)")
 _CANCELLED = re.compile(r"Job \d+ cancell?ed|part of cancelled job group")
-_CLASS = re.compile(r"^\[[A-Z0-9_.]+\] ")
+_CONDITION = re.compile(r"^\[([A-Z0-9_.]+)\] ")
+_NEAR = re.compile(r"at or near '([^']+)'")
+_WHERE = re.compile(r";\s*line \d+,? pos \d+;?$")
 _STATE = re.compile(r"\s*SQLSTATE: \w+")
 
 
@@ -48,56 +51,81 @@ def plain_errors(text: str = "", tables: Iterable[str] = ()) -> Iterator[None]:
 
 def explained(error: Exception, text: str = "", tables: Iterable[str] = ()) -> SoonerError:
     """The Sooner error that says what a Spark exception means."""
+    full = _deepest(error)
+    found = _CONDITION.match(full)
+    condition = found[1] if found else ""
+    message = _plain(full)
     if isinstance(error, ParseException):
-        return _parse_error(error, text)
+        return _parse_error(full, message, text)
     if isinstance(error, PythonException):
         raised = [line for line in str(error).splitlines() if line and not line.startswith(" ")]
         return QueryFailed(f"The function given to map() failed: {raised[-1].strip()}")
-    condition = (error.getCondition() or "") if isinstance(error, PySparkException) else ""
-    message = _message(error)
     if isinstance(error, AnalysisException):
-        parameters = error.getMessageParameters() or {}
-        if condition.startswith("UNRESOLVED_COLUMN"):
-            name = parameters.get("objectName", "?").replace("`", "")
-            known = [part.strip(" `") for part in parameters.get("proposal", "").split(",")]
-            bare = [part.replace("`", "").split(".")[-1] for part in known if part]
-            return UnknownColumn(
-                f"There is no column {name!r} here.{nearest(name.split('.')[-1], bare)}"
-            )
-        if condition.startswith("TABLE_OR_VIEW_NOT_FOUND"):
-            name = parameters.get("relationName", "?").replace("`", "")
-            advice = nearest(name, tables) or " Register it with db.register()."
-            return UnknownTable(f"There is no table {name!r}.{advice}")
-        return InvalidQuery(message)
-    if _CANCELLED.search(str(error)):
+        return _analysis_error(error, condition, message, tables)
+    if _CANCELLED.search(full):
         return QueryCancelled("The query was cancelled.")
-    if "FILE_NOT_EXIST" in condition or "FileNotFoundException" in message:
+    if condition == "FAILED_READ_FILE.FILE_NOT_EXIST":
         return MissingFile(f"A data file vanished while it was being read: {message}")
     return QueryFailed(f"Spark could not finish: {message}")
 
 
-def _parse_error(error: ParseException, text: str) -> ParseError:
-    full = str(error)
-    found = _POSITION.search(full)
-    message = _POSITION.sub("", _message(error)).strip().rstrip(".")
-    if found is None:
+def _analysis_error(
+    error: AnalysisException, condition: str, message: str, tables: Iterable[str]
+) -> SoonerError:
+    parameters = error.getMessageParameters() or {}
+    if condition.startswith("UNRESOLVED_COLUMN"):
+        name = parameters.get("objectName", "?").replace("`", "")
+        proposed = parameters.get("proposal", "").replace("`", "").split(",")
+        known = [part.strip().split(".")[-1] for part in proposed if part.strip()]
+        return UnknownColumn(
+            f"There is no column {name!r} here.{nearest(name.split('.')[-1], known)}"
+        )
+    if condition.startswith("TABLE_OR_VIEW_NOT_FOUND"):
+        name = parameters.get("relationName", "?").replace("`", "")
+        advice = nearest(name, tables) or " Register it with db.register()."
+        return UnknownTable(f"There is no table {name!r}.{advice}")
+    return InvalidQuery(message)
+
+
+def _parse_error(full: str, message: str, text: str) -> ParseError:
+    message = _POSITION.sub("", message).strip().rstrip(".")
+    place = _position(full, text)
+    if place is None:
         return ParseError(message + ".")
-    line, column = int(found[1]), int(found[2]) + 1
-    shown = ""
+    line, column = place
     lines = text.splitlines()
-    if line <= len(lines):
-        shown = f"\n  {lines[line - 1]}\n  {' ' * (column - 1)}^"
+    shown = f"\n  {lines[line - 1]}\n  {' ' * (column - 1)}^" if line <= len(lines) else ""
     return ParseError(f"{message}, at line {line}, column {column}.{shown}", line, column)
 
 
-def _message(error: Exception) -> str:
-    """The first sentence or two of an error, without codes and traces."""
-    java = getattr(error, "java_exception", None)
-    full = str(java.getMessage()) if java is not None else str(error)
-    # The cause inside a failed Spark job says more than "Job aborted due to stage failure".
-    inner = re.search(r"(?:Exception|Error): (\[[A-Z0-9_.]+\] [^\n]+)", full)
-    if inner:
-        full = inner[1]
+def _position(full: str, text: str) -> tuple[int, int] | None:
+    """Line and column, from 1; where Spark does not say, those of the last such word."""
+    if found := _POSITION.search(full):
+        return int(found[1]), int(found[2]) + 1
+    near = _NEAR.search(full)
+    start = text.rfind(near[1]) if near else -1
+    if start < 0:
+        return None
+    before = text[:start]
+    return before.count("\n") + 1, start - (before.rfind("\n") + 1) + 1
+
+
+def _deepest(error: Exception) -> str:
+    """The message of the cause that says most: the last one with an error condition of Spark's."""
+    cause: Any = getattr(error, "java_exception", None) or getattr(error, "_origin", None)
+    best = ""
+    while cause is not None:
+        message = str(cause.getMessage() or cause.getClass().getSimpleName()).strip()
+        if not best or _CONDITION.match(message) or not _CONDITION.match(best):
+            best = message
+        cause = cause.getCause()
+    # A failed job repeats its cause inside the message, behind the names of Java classes.
+    inner = re.search(r"(?:Exception|Error): (\[[A-Z0-9_.]+\] [^\n]+)", best)
+    return inner[1] if inner and not _CONDITION.match(best) else best or str(error)
+
+
+def _plain(full: str) -> str:
+    """The first line, without Spark's codes."""
     lines = [line.strip() for line in full.splitlines() if line.strip()]
-    first = _STATE.sub("", _CLASS.sub("", lines[0] if lines else type(error).__name__))
-    return first.strip()
+    message = _CONDITION.sub("", lines[0] if lines else "unknown error")
+    return _WHERE.sub("", _STATE.sub("", message)).strip()
