@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import atexit
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import duckdb
@@ -26,8 +28,14 @@ from sooner.algebra import (
 
 Row = tuple[Any, ...]
 _DUCKDB_TYPES = {"int": "INTEGER", "bigint": "BIGINT", "string": "VARCHAR"}
-_connection = duckdb.connect(config={"threads": 1})
-_connection.execute("SET disabled_optimizers = 'join_order,statistics_propagation'")
+
+
+@cache
+def _connection() -> duckdb.DuckDBPyConnection:
+    connection = duckdb.connect(config={"threads": 1})
+    connection.execute("PRAGMA disable_optimizer")  # it costs more than it saves on five rows
+    atexit.register(_connection.cache_clear)  # DuckDB complains of what is open at the end
+    return connection
 
 
 @dataclass(frozen=True)
@@ -40,7 +48,7 @@ def rows_of(plan: Relation, tables: Mapping[str, Table]) -> list[Row]:
     """The rows of a plan over these tables, by the tables' names."""
     used = {node.table for node in _scans(plan)}
     common = ", ".join(f"{name} AS ({_values(tables[name])})" for name in sorted(used))
-    return _connection.execute(f"WITH {common} {_sql(plan)}").fetchall()
+    return _connection().execute(f"WITH {common} {_sql(plan)}").fetchall()
 
 
 def _scans(plan: Relation) -> list[Scan]:
@@ -91,9 +99,9 @@ def _sql(plan: Relation) -> str:
         case Join():
             return _join_sql(plan, "TRUE" if plan.condition is None else scalar(plan.condition))
         case Aggregate():
-            items = [*plan.keys, *(f"{scalar(i.scalar)} AS {i.name}" for i in plan.aggregates)]
+            results = [*plan.keys, *(f"{scalar(i.scalar)} AS {i.name}" for i in plan.aggregates)]
             by = f" GROUP BY {', '.join(plan.keys)}" if plan.keys else ""
-            return f"SELECT {', '.join(items)} FROM ({_sql(plan.child)}){by}"
+            return f"SELECT {', '.join(results)} FROM ({_sql(plan.child)}){by}"
         case Union():
             return _set_sql(plan, "UNION ALL")
         case Intersect():
@@ -115,7 +123,9 @@ def _join_sql(plan: Join, condition: str) -> str:
         case JoinKind.SEMI:
             return f"SELECT * FROM {left} WHERE EXISTS (SELECT 1 FROM {right} WHERE {condition})"
         case JoinKind.ANTI:
-            return f"SELECT * FROM {left} WHERE NOT EXISTS (SELECT 1 FROM {right} WHERE {condition})"
+            return (
+                f"SELECT * FROM {left} WHERE NOT EXISTS (SELECT 1 FROM {right} WHERE {condition})"
+            )
         case JoinKind.NULL_AWARE_ANTI:
             unless = f"SELECT 1 FROM {right} WHERE ({condition}) IS DISTINCT FROM FALSE"
             return f"SELECT * FROM {left} WHERE NOT EXISTS ({unless})"

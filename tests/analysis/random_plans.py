@@ -63,14 +63,10 @@ def worlds(draw: st.DrawFn) -> World:
             st.sampled_from(["0", "1", "01", None] if type_ == "string" else [0, 1, 2, None])
             for type_ in columns.values()
         ]
-        places = [list(columns).index(key) for key in KEYS[name]]
-        rows: list[Row] = draw(
-            st.lists(
-                st.tuples(*cells),
-                max_size=5,
-                unique_by=(lambda row, at=places: tuple(row[i] for i in at)) if places else None,
-            )
-        )
+        rows: list[Row] = draw(st.lists(st.tuples(*cells), max_size=5))
+        if KEYS[name]:
+            places = [list(columns).index(key) for key in KEYS[name]]
+            rows = list({tuple(row[i] for i in places): row for row in rows}.values())
         tables[name] = Table(columns, rows)
         nulls = [sum(row[i] is None for row in rows) for i in range(len(columns))]
         known = draw(st.booleans())
@@ -137,7 +133,11 @@ class _Build:
         columns = COLUMNS[table]
         dropped = self.pick([None, None, None, *columns])
         sources = tuple(source for source in columns if source != dropped)
-        return Scan(table, sources, tuple(Column(self.name(columns[s] == "string"), columns[s]) for s in sources))
+        return Scan(
+            table,
+            sources,
+            tuple(Column(self.name(columns[s] == "string"), columns[s]) for s in sources),
+        )
 
     def renamed(self, child: Relation) -> Project:
         return Project(child, tuple(self.copy(name) for name in child.names))
@@ -148,7 +148,12 @@ class _Build:
         templates = ["{x} = {y}"] * (4 if joining else 2)
         templates += ["{x} = {1}", "{x} IS NULL", "{x} > {0}", "{x} IN ({0}, {1})", "{x} <=> {y}"]
         templates += ["NOT {x} = {y}", "{x} = {1} OR {y} = {0}", "{x} IS NOT NULL", "{x} = {z}"]
-        templates += ["{x} BETWEEN {0} AND {y}", "{y} = {1}", "{y} = {0} AND {y} < {1}", "{x} = {w}"]
+        templates += [
+            "{x} BETWEEN {0} AND {y}",
+            "{y} = {1}",
+            "{y} = {0} AND {y} < {1}",
+            "{x} = {w}",
+        ]
         parts = []
         for _ in range(self.pick([1, 1, 2])):
             x = self.pick(left)
@@ -168,7 +173,9 @@ class _Build:
         for _ in range(self.pick([0, 1, 2]) or not items):
             x = self.pick(child.names)
             one = "'1'" if x in self.texts else "1"
-            text = self.pick(["coalesce({x}, {y})", "coalesce({x}, {y})", "coalesce({x}, {1})", "{1}"])
+            text = self.pick(
+                ["coalesce({x}, {y})", "coalesce({x}, {y})", "coalesce({x}, {1})", "{1}"]
+            )
             text = text.replace("{1}", one).format(x=x, y=self.like(x, child.names))
             items.append(Item(self.name(x in self.texts), sql(text)))
         return Project(child, tuple(items))
@@ -198,4 +205,4 @@ class _Build:
         if kind == "union":
             return Union(*sides)
         build = Intersect if kind == "intersect" else Except
-        return build(*sides, all=self.pick([True, False]))
+        return build(sides[0], sides[1], all=self.pick([True, False]))

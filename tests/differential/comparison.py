@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -37,13 +36,6 @@ def assert_same_rows(
     assert len(one) == len(other), f"{len(one)} rows, not {len(other)}: {one[:5]} … {other[:5]}"
     for number, (row, expected) in enumerate(zip(one, other, strict=True)):
         assert _same(row, expected, tolerance), f"row {number}: {row}, not {expected}"
-
-
-def loosely(rows: Iterable[Row]) -> list[Row]:
-    """Rows with every number as a float: engines differ in the types of sums, averages and quotients."""
-    return [
-        tuple(float(v) if isinstance(v, int | float | Decimal) else v for v in row) for row in rows
-    ]
 
 
 def _same(row: Sequence[Any], expected: Sequence[Any], tolerance: float) -> bool:

@@ -76,7 +76,9 @@ def world(seed: int, rows: int = 9) -> dict[str, pa.Table]:
         size = generator.choice([0, 2]) if table == "z" else generator.randint(rows // 2, rows)
         made[table] = pa.table(
             {
-                name: pa.array([generator.choice(_VALUES[type_]) for _ in range(size)], _ARROW[type_])
+                name: pa.array(
+                    [generator.choice(_VALUES[type_]) for _ in range(size)], _ARROW[type_]
+                )
                 for name, type_ in columns.items()
             }
         )
@@ -224,11 +226,23 @@ class _Writer:
         for _ in range(self.pick([0, 0, 1, 1, 2]) if depth > 0 else self.pick([0, 0, 1])):
             right = self.source(depth - 1)
             kind = self.pick(
-                [",", "JOIN", "JOIN", "LEFT JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN"]
-                + ["CROSS JOIN", "LEFT SEMI JOIN", "LEFT ANTI JOIN"]
+                [
+                    ",",
+                    "JOIN",
+                    "JOIN",
+                    "LEFT JOIN",
+                    "LEFT JOIN",
+                    "RIGHT JOIN",
+                    "FULL JOIN",
+                    "CROSS JOIN",
+                    "LEFT SEMI JOIN",
+                    "LEFT ANTI JOIN",
+                ]
             )
             if kind == ",":
-                if "JOIN" in text:  # a comma binds less than JOIN: the ON before it would not see all
+                if (
+                    "JOIN" in text
+                ):  # a comma binds less than JOIN: the ON before it would not see all
                     kind = "CROSS JOIN"
                 else:
                     text = f"{text}, {right.text}"
@@ -389,8 +403,9 @@ class _Writer:
         """A scalar of the row, of the wanted type."""
         same = [column for column in scope if wanted in (None, column.type)]
         if not same:
-            return f"CAST({self.pick(['NULL', '0' if _is_number(wanted) else 'NULL'])} AS {wanted})", (
-                wanted or "int"
+            return (
+                f"CAST({self.pick(['NULL', '0' if _is_number(wanted) else 'NULL'])} AS {wanted})",
+                (wanted or "int"),
             )
         column = self.pick(same)
         x, type_ = column.sql, column.type

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import duckdb
 import pyarrow.parquet as pq
 import pytest
-import sqlglot
-from comparison import Row, assert_same_answer, assert_same_rows, loosely, rows_of
+from comparison import Row, assert_same_answer, assert_same_rows, rows_of
+from differences import TOLERANCE, for_duckdb, loosely
 from fuzz import COLUMNS, SCHEMAS, Query, queries, world
 from hypothesis import HealthCheck, event, given, note, settings
 from hypothesis import strategies as st
@@ -61,9 +61,8 @@ def duckdb_of(worlds: range) -> list[duckdb.DuckDBPyConnection]:
 
 def ask_duckdb(connection: duckdb.DuckDBPyConnection, text: str) -> list[Row] | None:
     """The rows of a query in Spark's SQL; ``None`` where DuckDB says that it cannot do this."""
-    (translated,) = sqlglot.transpile(text, read="spark", write="duckdb")
     try:
-        return connection.execute(translated).fetchall()
+        return connection.execute(for_duckdb(text)).fetchall()
     except duckdb.NotImplementedException:
         return None
 
@@ -94,9 +93,7 @@ def rewriting_keeps_the_answer(connection: duckdb.DuckDBPyConnection, query: Que
 
 @examples(100)
 @given(queries(), st.integers(0, WORLDS - 1))
-def test_fuzz_rewrites(
-    duckdbs: list[duckdb.DuckDBPyConnection], query: Query, number: int
-) -> None:
+def test_fuzz_rewrites(duckdbs: list[duckdb.DuckDBPyConnection], query: Query, number: int) -> None:
     rewriting_keeps_the_answer(duckdbs[number], query)
 
 
@@ -196,7 +193,7 @@ def sooner_answers_as_spark(lab: Lab, query: Query, number: int) -> None:
         rows = ask_duckdb(lab.duckdbs[number], query.text)
         if rows is not None:
             assert_same_rows(
-                loosely(rows_of(answer.to_arrow())), loosely(rows), query.ordered, 1e-6
+                loosely(rows_of(answer.to_arrow())), loosely(rows), query.ordered, TOLERANCE
             )
 
 
@@ -209,7 +206,7 @@ def most_were_planned(lab: Lab) -> None:
 
 
 def test_fuzz_answers(lab: Lab) -> None:
-    @examples(int(os.environ.get("FZ","40")))
+    @examples(40)
     @given(queries(), st.integers(0, WORLDS - 1))
     def run(query: Query, number: int) -> None:
         sooner_answers_as_spark(lab, query, number)

@@ -73,7 +73,7 @@ def test_queries_fail_by_name(t: Database, text: str, kind: type[SoonerError], s
 PARSE_CASES = [
     ("SELECT 1 +", 1, 11),
     ("SELEC 1", 1, 1),
-    ("SELECT id\nFROM t\nWHERE WHERE id = 1", 3, 13),
+    ("SELECT id\nFROM t\nWHERE id = = 1", 3, 12),
     ("SELECT (1", 1, 10),
     ("SELECT * FROM t JOIN", 1, 21),
     ("SELECT 'never closed", 1, 8),

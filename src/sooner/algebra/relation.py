@@ -6,8 +6,7 @@ the input, without a table. A node's ``schema`` lists its output, its ``children
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
@@ -19,11 +18,10 @@ from sooner.algebra.scalar import (
     Item,
     Scalar,
     SortKey,
-    assert_detached,
-    columns_of,
     is_column,
 )
 from sooner.algebra.schema import Column, Schema, names
+from sooner.algebra.validation import require, require_scalar, require_unique
 
 Self = TypeVar("Self", bound="Relation")
 
@@ -66,8 +64,8 @@ class Scan(Relation):
     columns: Schema
 
     def __post_init__(self) -> None:
-        _require(len(self.sources) == len(self.columns), "a Scan names each of its columns once")
-        _require_unique(self.columns)
+        require(len(self.sources) == len(self.columns), "a Scan names each of its columns once")
+        require_unique(self.columns)
 
     @cached_property
     def schema(self) -> Schema:
@@ -82,7 +80,7 @@ class Filter(Relation):
     condition: Scalar
 
     def __post_init__(self) -> None:
-        _require_scalar(self.condition, self.child)
+        require_scalar(self.condition, self.child.name_set)
 
     @cached_property
     def schema(self) -> Schema:
@@ -106,8 +104,8 @@ class Project(Relation):
 
     def __post_init__(self) -> None:
         for item in self.items:
-            _require_scalar(item.scalar, self.child)
-        _require_unique(self.schema)
+            require_scalar(item.scalar, self.child.name_set)
+        require_unique(self.schema)
 
     @cached_property
     def schema(self) -> Schema:
@@ -155,9 +153,9 @@ class Join(Relation):
 
     def __post_init__(self) -> None:
         shared = self.left.name_set & self.right.name_set
-        _require(not shared, f"both sides of a join have {sorted(shared)}")
+        require(not shared, f"both sides of a join have {sorted(shared)}")
         if self.condition is not None:
-            _require_scalar(self.condition, self.left, self.right)
+            require_scalar(self.condition, self.left.name_set | self.right.name_set)
 
     @cached_property
     def schema(self) -> Schema:
@@ -186,14 +184,14 @@ class Aggregate(Relation):
     aggregates: tuple[Item, ...] = ()
 
     def __post_init__(self) -> None:
-        _require(bool(self.keys or self.aggregates), "an Aggregate needs a key or an aggregate")
+        require(bool(self.keys or self.aggregates), "an Aggregate needs a key or an aggregate")
         missing = set(self.keys) - self.child.name_set
-        _require(not missing, f"unknown grouping columns {sorted(missing)}")
+        require(not missing, f"unknown grouping columns {sorted(missing)}")
         for item in self.aggregates:
             call = aggregate_call(item.scalar)
-            _require(call is not None, f"not one aggregate: {item.scalar.sql('spark')}")
-            _require_scalar(item.scalar, self.child, aggregate=True)
-        _require_unique(self.schema)
+            require(call is not None, f"not one aggregate: {item.scalar.sql('spark')}")
+            require_scalar(item.scalar, self.child.name_set, aggregate=True)
+        require_unique(self.schema)
 
     @cached_property
     def schema(self) -> Schema:
@@ -218,7 +216,7 @@ class _SetOperation(Relation):
 
     def __post_init__(self) -> None:
         left, right = len(self.left.schema), len(self.right.schema)
-        _require(left == right, f"a set operation of {left} and {right} columns")
+        require(left == right, f"a set operation of {left} and {right} columns")
 
     @cached_property
     def schema(self) -> Schema:
@@ -272,9 +270,9 @@ class Sort(Relation):
     by: tuple[SortKey, ...]
 
     def __post_init__(self) -> None:
-        _require(bool(self.by), "a Sort needs a key")
+        require(bool(self.by), "a Sort needs a key")
         for key in self.by:
-            _require_scalar(key.scalar, self.child)
+            require_scalar(key.scalar, self.child.name_set)
 
     @cached_property
     def schema(self) -> Schema:
@@ -298,8 +296,8 @@ class Limit(Relation):
     offset: int = 0
 
     def __post_init__(self) -> None:
-        _require(self.count is None or self.count >= 0, "a Limit of a negative count")
-        _require(self.offset >= 0, "a Limit with a negative offset")
+        require(self.count is None or self.count >= 0, "a Limit of a negative count")
+        require(self.offset >= 0, "a Limit with a negative offset")
 
     @cached_property
     def schema(self) -> Schema:
@@ -328,10 +326,10 @@ class Map(Relation):
     by: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        _require(len(self.sources) == len(self.child.schema), "a Map names each input column")
-        _require(all(column.type for column in self.columns), "a Map declares its types")
-        _require(set(self.by) <= self.child.name_set, f"unknown columns in {self.by}")
-        _require_unique(self.columns)
+        require(len(self.sources) == len(self.child.schema), "a Map names each input column")
+        require(all(column.type for column in self.columns), "a Map declares its types")
+        require(set(self.by) <= self.child.name_set, f"unknown columns in {self.by}")
+        require_unique(self.columns)
 
     @cached_property
     def schema(self) -> Schema:
@@ -362,7 +360,7 @@ class Opaque(Relation):
     maps: tuple[tuple[str, Map], ...] = ()
 
     def __post_init__(self) -> None:
-        _require_unique(self.columns)
+        require_unique(self.columns)
 
     @cached_property
     def schema(self) -> Schema:
@@ -390,29 +388,3 @@ def aggregate_call(scalar: Scalar) -> exp.AggFunc | None:
 
 def _same(new: tuple[Relation, ...], old: tuple[Relation, ...]) -> bool:
     return all(a is b for a, b in zip(new, old, strict=True))
-
-
-def _require(condition: bool, message: str) -> None:
-    # Plans are built by Sooner, not by users: a broken one is a bug, so it is not a SoonerError.
-    if not condition:
-        raise ValueError(message)
-
-
-def _require_unique(schema: Schema) -> None:
-    twice = [name for name, count in Counter(names(schema)).items() if count > 1]
-    _require(not twice, f"columns named twice: {twice}")
-
-
-def _require_scalar(scalar: Scalar, *inputs: Relation, aggregate: bool = False) -> None:
-    assert_detached(scalar)
-    known: frozenset[str] = frozenset().union(*(relation.name_set for relation in inputs))
-    _require_known(columns_of(scalar), known, scalar)
-    if not aggregate and scalar.find(exp.AggFunc):
-        raise ValueError(f"an aggregate outside an Aggregate: {scalar.sql('spark')}")
-    if scalar.find(exp.Query):
-        raise ValueError(f"a subquery inside a scalar: {scalar.sql('spark')}")
-
-
-def _require_known(used: Iterable[str], known: frozenset[str], scalar: Scalar) -> None:
-    missing = sorted(set(used) - known)
-    _require(not missing, f"{scalar.sql('spark')} reads unknown columns {missing}")

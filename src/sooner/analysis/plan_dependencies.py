@@ -267,7 +267,9 @@ class _Walk:
                 never_null.add(both.columns[column.name])
         both = replace(both, values=values, never_null=frozenset(never_null))
         both = both.with_rules(Rule(frozenset(), frozenset(fixed)))
-        sides = _keys_by_position(plan, left), _keys_by_position(plan, right)
+        # Values of one family stay apart in the wider type, as those of one type do.
+        intact = {c.name for c in plan.schema if c.type or both.columns[c.name] in values}
+        sides = [_renamed_key(side, plan.names, intact) for side in (left, right)]
         if apart and None not in sides:
             columns = frozenset({apart[0]}).union(*(side for side in sides if side is not None))
             key = Rule(both.attributes(columns), frozenset({both.row}))
@@ -294,12 +296,11 @@ def _is_never_null(scalar: Scalar, child: Dependencies) -> bool:
     return isinstance(scalar, exp.Literal | exp.Boolean)
 
 
-def _keys_by_position(plan: Union, side: Dependencies) -> frozenset[str] | None:
-    """A side's key under the names of the union; ``None`` if it has none or a cast may merge it."""
+def _renamed_key(
+    side: Dependencies, names: Iterable[str], intact: set[str]
+) -> frozenset[str] | None:
+    """A side's key under new names by position; ``None`` if it has none or a cast may merge it."""
+    new = dict(zip(side.columns, names, strict=True))
     key = side.key()
-    if key is None:
-        return None
-    new = dict(zip(side.columns, plan.schema, strict=True))
-    if any(new[name].type is None for name in key):
-        return None
-    return frozenset(new[name].name for name in key)
+    renamed = None if key is None else frozenset(new[name] for name in key)
+    return renamed if renamed is not None and renamed <= intact else None

@@ -101,6 +101,9 @@ def _negated(part: Scalar, columns: Mapping[str, ColumnSize]) -> Selected:
         sides = [exp.Not(this=exp.Paren(this=s.copy())) for s in (inner.left, inner.right)]
         other = exp.Or if isinstance(inner, exp.And) else exp.And
         return _part(other(this=sides[0], expression=sides[1]), columns)
+    if type(inner) in _OPPOSITE:
+        opposite = _OPPOSITE[type(inner)]
+        return _part(opposite(this=inner.this.copy(), expression=inner.expression.copy()), columns)
     if isinstance(inner, exp.Is) and isinstance(inner.expression, exp.Null):
         subject = _bare(inner.this)
         name = subject.name
@@ -176,6 +179,16 @@ _MIRRORED: dict[type[exp.Expr], type[exp.Expr]] = {
     exp.LTE: exp.GTE,
     exp.GT: exp.LT,
     exp.GTE: exp.LTE,
+}
+
+
+_OPPOSITE: dict[type[exp.Expr], type[exp.Expr]] = {
+    exp.EQ: exp.NEQ,
+    exp.NEQ: exp.EQ,
+    exp.LT: exp.GTE,
+    exp.LTE: exp.GT,
+    exp.GT: exp.LTE,
+    exp.GTE: exp.LT,
 }
 
 

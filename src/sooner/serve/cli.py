@@ -169,7 +169,9 @@ def vacuum(
     with _open(home, catalog) as database:
         report = database.vacuum(timedelta(minutes=minutes), dry_run)
     verb = "Would remove" if dry_run else "Removed"
-    say(f"{verb} {report.files:,} files in {report.directories:,} folders, {report.bytes:,} bytes.")
+    say(
+        f"{verb} {report.files:,} files in {len(report.directories):,} folders, {report.bytes:,} bytes."
+    )
 
 
 def _open(home: Path, catalog: str | None) -> Database:

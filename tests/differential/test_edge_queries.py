@@ -1,0 +1,109 @@
+"""Queries at the edges of what Sooner plans itself: the answer is Spark's, whichever way it goes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pyarrow.parquet as pq
+import pytest
+from comparison import assert_same_answer
+from fuzz import world
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from sooner import Database
+
+QUERIES = """
+SELECT id, id FROM p
+SELECT id AS x, a AS X FROM p
+SELECT p.id, q.id FROM p JOIN q ON p.id = q.id
+SELECT * FROM p JOIN q ON p.id = q.id
+SELECT * FROM p LEFT JOIN q USING (id)
+SELECT * FROM p RIGHT JOIN q USING (id, s)
+SELECT * FROM p FULL JOIN q USING (b)
+SELECT * FROM p NATURAL JOIN z
+SELECT id, s FROM p LEFT SEMI JOIN q USING (id)
+SELECT q.b FROM p CROSS JOIN q
+SELECT 1 FROM p CROSS JOIN z
+SELECT 'x' AS one, count(*) FROM p GROUP BY 1
+SELECT 5 AS c FROM p ORDER BY 1
+SELECT id + 1 AS y, y * 2 AS z FROM p
+SELECT a + 1 AS b, b + 1 AS y FROM p WHERE b > 0
+SELECT a AS id, count(*) FROM p GROUP BY a ORDER BY id
+SELECT sum(a + (SELECT max(id) FROM q)) FROM p
+SELECT a FROM p WHERE (a > 1 AND b > 0) NOT IN (SELECT id > 1 FROM q WHERE id IS NOT NULL)
+SELECT a FROM p WHERE (a, s) NOT IN (SELECT id, s FROM q WHERE id IS NOT NULL)
+SELECT a FROM p WHERE a NOT IN (SELECT id FROM z)
+SELECT a FROM p WHERE a NOT IN (SELECT id FROM q WHERE q.b = p.b)
+SELECT a FROM p WHERE a IN (SELECT b FROM q)
+SELECT a FROM p WHERE d IN (SELECT e FROM q)
+SELECT a FROM p WHERE d NOT IN (SELECT e FROM q WHERE e > 0)
+SELECT id, (SELECT count(*) FROM q WHERE q.id = p.id) FROM p
+SELECT id, (SELECT count(*) FROM q WHERE q.b = p.id) AS n FROM p
+SELECT id, (SELECT max(e) FROM q WHERE q.e = p.d) AS n FROM p
+SELECT id, (SELECT CASE WHEN count(*) = 0 THEN 'none' ELSE 'some' END FROM q WHERE q.id = p.a) AS n FROM p
+SELECT a, (SELECT count(*) FROM q WHERE q.id = p.a) AS n, count(*) FROM p GROUP BY 1, 2
+SELECT a FROM p WHERE EXISTS (SELECT max(id) FROM z)
+SELECT a FROM p WHERE EXISTS (SELECT 1 FROM z HAVING count(*) > 0)
+SELECT a FROM p WHERE NOT EXISTS (SELECT 1 FROM q WHERE q.id = p.id OR q.id IS NULL)
+SELECT a FROM p WHERE EXISTS (SELECT id FROM q LIMIT 0)
+SELECT count(*) FROM (SELECT DISTINCT a, b FROM p) AS d
+SELECT d.n, d.m FROM (SELECT a, count(*), sum(d) FROM p GROUP BY a) AS d(k, n, m)
+WITH w(x, y) AS (SELECT a, b FROM p), w2 AS (SELECT x FROM w) SELECT w2.x, w.y FROM w JOIN w2 ON w.x = w2.x
+WITH p AS (SELECT id FROM p WHERE id > 1) SELECT * FROM p
+SELECT a FROM p UNION SELECT b FROM q
+SELECT a FROM p UNION ALL SELECT e FROM q
+SELECT a, s FROM p INTERSECT ALL SELECT id, s FROM q
+SELECT b FROM p EXCEPT ALL SELECT b FROM q
+SELECT a FROM p UNION ALL SELECT id FROM q INTERSECT SELECT a FROM r
+SELECT x FROM (SELECT a AS x FROM p UNION ALL SELECT e FROM q) WHERE x > 1
+SELECT x FROM (SELECT a AS x FROM p EXCEPT SELECT e FROM q) WHERE x > 0
+SELECT s, max(t) AS m FROM p GROUP BY s HAVING m > DATE '2020-01-01' AND count(*) > 1
+SELECT max(a) FROM p HAVING count(*) > 100
+SELECT max(id), count(*), sum(w) FROM z
+SELECT id, sum(w) FROM z GROUP BY id
+SELECT a, avg(d), avg(x), sum(DISTINCT b), count(DISTINCT a, s), stddev(x) FROM p GROUP BY a
+SELECT sum(a) FILTER (WHERE s = 'a'), count(*) FILTER (WHERE d > 1) FROM p
+SELECT DISTINCT s FROM p ORDER BY s DESC NULLS FIRST
+SELECT a FROM p ORDER BY b, d, x, s, t, id, a LIMIT 4 OFFSET 1
+SELECT s, count(*) AS n FROM p GROUP BY s ORDER BY count(*) DESC, s
+SELECT a % 2, count(*) FROM p GROUP BY a % 2 ORDER BY 1
+SELECT id, row_number() OVER (ORDER BY id, a, b, d, x, s, t) AS n FROM p
+SELECT a, sum(b) FROM p GROUP BY ROLLUP (a)
+SELECT a, count(*) FROM p GROUP BY ALL
+SELECT 10L + a, 1.5BD * a FROM p
+SELECT "double quoted", 'it\\'s', s || "x" FROM p
+SELECT s FROM p WHERE s LIKE '%a%' OR s RLIKE 'b$'
+SELECT d / 3, d * e, d + e, -d, x / 2, a / 2 FROM p JOIN q ON p.id = q.id
+SELECT CAST(d AS INT), CAST(a AS STRING), CAST(x AS DECIMAL(5,1)), CAST(t AS TIMESTAMP) FROM p
+SELECT t + INTERVAL '1' MONTH, t - DATE '2020-01-01', year(t), quarter(t), extract(DAY FROM t) FROM p
+SELECT p.* FROM p, q, r WHERE p.id = r.k AND r.a = q.c
+SELECT x.id FROM p AS x LEFT JOIN q AS y ON x.id = y.id LEFT JOIN r ON r.a = y.c WHERE r.k = 1
+SELECT P.ID, Q.S FROM P JOIN Q ON p.Id = q.iD
+SELECT id FROM p -- a comment ; with a semicolon
+SELECT 1 AS one
+VALUES (1, 'a'), (2, 'b')
+"""
+TEXTS = [line for line in QUERIES.splitlines() if line]
+
+
+@pytest.fixture(scope="module")
+def small(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
+    import sooner
+
+    place = tmp_path_factory.mktemp("edges")
+    with sooner.connect(place / "home", spark=spark, progress=False) as opened:
+        for name, table in world(0).items():
+            pq.write_table(table, place / f"{name}.parquet")
+            opened.register(name, place / f"{name}.parquet")
+        yield opened
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_answer_is_sparks(small: Database, text: str) -> None:
+    for table in small.tables():
+        small._bind(table.name)
+    ordered = "ORDER BY" in text and "OVER" not in text
+    assert_same_answer(small.sql(text).exact().to_arrow(), small.spark.sql(text).toArrow(), ordered)
