@@ -25,7 +25,7 @@ $(READY): pyproject.toml requirements.lock
 	@$(PY) -m pip install --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
 
-demo: setup ## Watch a query refine on TPC-H data; SF=0.1 for a tenth of it; kept in .demo/
+demo: setup ## Answer a query on TPC-H data; SF=0.1 for a tenth of it; kept in .demo/
 	@$(WITH_JAVA) $(PY) -m sooner.serve.demo --scale $(SF)
 
 test: setup ## Run all tests but the long ones; ARGS="-k answer" to choose

@@ -86,8 +86,7 @@ class Frame:
 
     def join(self, other: Frame, on: str | None = None, how: How = "inner") -> Frame:
         """Join with another Frame. In ``on``, ``l`` and ``r`` tell columns of the same name apart."""
-        if not isinstance(other, Frame):
-            raise InvalidArgument("join() takes another Frame, such as db.table('orders').")
+        _require_frame(other, "join")
         if how not in _HOW:
             raise InvalidArgument(f"how must be one of {', '.join(_HOW)}, not {how!r}.")
         if (on is None) != (how == "cross"):
@@ -101,6 +100,7 @@ class Frame:
 
     def union(self, other: Frame) -> Frame:
         """The rows of both Frames, duplicates kept; columns go by position."""
+        _require_frame(other, "union")
         return Frame(
             self._database,
             f"SELECT * FROM {self._source()} UNION ALL SELECT * FROM {other._source()}",
@@ -160,6 +160,11 @@ class Frame:
 
     def _source(self, alias: str = "t") -> str:
         return f"(\n{self.text}\n) AS {alias}"
+
+
+def _require_frame(other: object, operation: str) -> None:
+    if not isinstance(other, Frame):
+        raise InvalidArgument(f"{operation}() takes another Frame, such as db.table('orders').")
 
 
 def _many(names: str | Sequence[str]) -> tuple[str, ...]:

@@ -26,7 +26,7 @@ from sooner.analysis import (
 from sooner.analysis.types import hashed_as
 
 laws = settings(
-    max_examples=int(os.environ.get("SOONER_FUZZ_EXAMPLES", "25")),
+    max_examples=int(os.environ.get("SOONER_FUZZ_EXAMPLES", "20")),
     deadline=None,
     suppress_health_check=list(HealthCheck),
 )

@@ -225,20 +225,8 @@ class _Writer:
         text, scope = first.text, list(first.columns)
         for _ in range(self.pick([0, 0, 1, 1, 2]) if depth > 0 else self.pick([0, 0, 1])):
             right = self.source(depth - 1)
-            kind = self.pick(
-                [
-                    ",",
-                    "JOIN",
-                    "JOIN",
-                    "LEFT JOIN",
-                    "LEFT JOIN",
-                    "RIGHT JOIN",
-                    "FULL JOIN",
-                    "CROSS JOIN",
-                    "LEFT SEMI JOIN",
-                    "LEFT ANTI JOIN",
-                ]
-            )
+            inner = [",", "JOIN", "JOIN", "CROSS JOIN", "LEFT SEMI JOIN", "LEFT ANTI JOIN"]
+            kind = self.pick([*inner, "LEFT JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN"])
             if kind == ",":
                 if (
                     "JOIN" in text
@@ -401,12 +389,11 @@ class _Writer:
 
     def output(self, scope: list[_Col], wanted: str | None) -> tuple[str, str]:
         """A scalar of the row, of the wanted type."""
-        same = [column for column in scope if wanted in (None, column.type)]
+        # "number" is any numeric type: a computed column, of which only Spark knows the type.
+        same = [c for c in scope if wanted in (None, c.type, c.kind)]
         if not same:
-            return (
-                f"CAST({self.pick(['NULL', '0' if _is_number(wanted) else 'NULL'])} AS {wanted})",
-                (wanted or "int"),
-            )
+            type_ = "int" if wanted == "number" else str(wanted)
+            return f"CAST({'0' if _is_number(wanted) else 'NULL'} AS {type_})", type_
         column = self.pick(same)
         x, type_ = column.sql, column.type
         y = self.pick([c for c in same if c.type == type_]).sql
@@ -424,9 +411,12 @@ class _Writer:
         return str(self.pick(templates)), type_
 
     def aggregate(self, scope: list[_Col], wanted: str | None = None) -> tuple[str, str]:
+        fitting = [c for c in scope if wanted in (None, c.type, c.kind)]
         if wanted == "number":
+            if not fitting:
+                return "count(*)", "bigint"
             wanted = None
-        column = self.pick([c for c in scope if wanted in (None, c.type)] or scope)
+        column = self.pick(fitting or scope)
         x, type_ = column.sql, column.type
         if wanted is not None:
             if type_ != wanted:

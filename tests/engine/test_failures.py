@@ -93,9 +93,7 @@ def test_parse_errors_say_where(t: Database, text: str, line: int, column: int |
     assert pointed[-1].index("^") == 2 + (caught.value.column or 0) - 1
 
 
-def test_a_file_that_vanishes_while_it_is_read(
-    spark: SparkSession, tmp_path: Path
-) -> None:
+def test_a_file_that_vanishes_while_it_is_read(spark: SparkSession, tmp_path: Path) -> None:
     pq.write_table(pa.table({"id": [1]}), tmp_path / "a.parquet")
     frame = spark.read.parquet(str(tmp_path / "a.parquet"))
     (tmp_path / "a.parquet").unlink()
@@ -115,7 +113,7 @@ def test_a_function_that_fails(t: Database) -> None:
 def test_a_function_that_gives_something_else(t: Database) -> None:
     with pytest.raises(QueryFailed, match="id"):
         t.table("t").map(lambda rows: rows[["word"]], "id bigint").exact()
-    with pytest.raises(QueryFailed, match="int64|parse"):
+    with pytest.raises(QueryFailed, match=r"int64|parse"):
         t.table("t").map(lambda rows: rows.assign(id=rows.word), "id bigint").exact()
     with pytest.raises(QueryFailed, match="failed"):
         t.table("t").map(lambda rows: None, "id bigint").exact()

@@ -107,7 +107,9 @@ def test_replicates_do_not_depend_on_blocks(placed: list[Any]) -> None:
     for row in placed:
         observed[row.block // 8][row.replicate] += 1
     assert stats.chi2_contingency(observed).pvalue > UNLIKELY
-    assert stats.chisquare([sum(column) for column in zip(*observed, strict=True)]).pvalue > UNLIKELY
+    assert (
+        stats.chisquare([sum(column) for column in zip(*observed, strict=True)]).pvalue > UNLIKELY
+    )
 
 
 def null_hashes(spark: SparkSession, key: tuple[str, ...]) -> list[int]:

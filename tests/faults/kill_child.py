@@ -84,7 +84,7 @@ def main(home: str, log_path: str, seed: str, target: str, model_text: str) -> N
         log.write(begin=number, what=what, arguments=arguments)
         if what in ("insert", "update"):
             getattr(database, what)("t", [tuple(row) for row in arguments])
-            model.update({key: value for key, value in arguments})
+            model.update(dict(arguments))
         elif what == "delete":
             database.delete("t", arguments)
             for key in arguments:

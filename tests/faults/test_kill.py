@@ -41,7 +41,7 @@ class State:
     def after(self, what: str, arguments: Any) -> State:
         rows, scrambles = dict(self.rows), list(self.scrambles)
         if what in ("insert", "update"):
-            rows.update({key: value for key, value in arguments})
+            rows.update(dict(arguments))
         elif what == "delete":
             for key in arguments:
                 del rows[key]
@@ -50,6 +50,15 @@ class State:
         elif what == "drop_scramble":
             scrambles.pop(0)
         return State(rows, scrambles)
+
+
+@dataclass(frozen=True)
+class Killed:
+    """The states a killed child may have left, in which operation it died, its process group."""
+
+    possible: list[State]
+    where: str
+    group: int
 
 
 def entries(log: Path) -> list[dict[str, Any]]:
@@ -80,10 +89,8 @@ def wait(condition: Any, seconds: float, what: str) -> Any:
     return found
 
 
-def run_and_kill(
-    home: Path, state: State, seed: int, target: str, whole_group: bool
-) -> tuple[list[State], str]:
-    """Let a child work and kill it inside an operation: the states it may have left, and where."""
+def run_and_kill(home: Path, state: State, seed: int, target: str, whole_group: bool) -> Killed:
+    """Let a child work and kill it inside an operation."""
     dice = random.Random(seed)
     log = home.parent / f"log-{seed}"
     errors = home.parent / f"errors-{seed}"
@@ -98,7 +105,7 @@ def run_and_kill(
 
         # The first finds Spark cold and lasts longer.
         wanted = dice.choice([1, 2])
-        wait(lambda: targets() >= wanted, START_SECONDS, f"no {target}: {errors.read_text()}")
+        wait(lambda: targets() >= wanted, START_SECONDS, f"no {target}: see {errors}")
         time.sleep(dice.uniform(0, LASTS[target] * (2 if wanted == 1 else 1)))
         if whole_group:
             os.killpg(child.pid, signal.SIGKILL)
@@ -122,17 +129,16 @@ def run_and_kill(
     possible = [acknowledged]
     possible += [acknowledged.after(e["what"], e["arguments"]) for e in open_ones]
     place = open_ones[0]["what"] if open_ones else "between"
-    # Only now: the state must be right while the orphan is still at it, but its group must end.
-    wait_for_end(child.pid, whole_group)
-    return possible, place
+    return Killed(possible, place, child.pid)
 
 
-def wait_for_end(group: int, whole_group: bool) -> None:
+def wait_for_end(group: int) -> None:
+    """Python's death is noticed by its Java process, which must not write for ever."""
     limit = time.monotonic() + 60
     while alive(group):
         if time.monotonic() > limit:
             os.killpg(group, signal.SIGKILL)
-            assert whole_group is None, "Spark's Java process outlived its Python by a minute"
+            pytest.fail("Spark's Java process outlived its Python by a minute")
         time.sleep(0.05)
 
 
@@ -148,18 +154,21 @@ def contents(spark: SparkSession, database: Database) -> list[Counter[tuple[int,
     return [Counter((r.id, r.v) for r in found if r["at"] == layout) for layout in layouts]
 
 
-def verify(spark: SparkSession, home: Path, possible: list[State], seed: int) -> State:
-    """The home after a kill: one of the possible states, whole; then cleaned and changed again."""
+def verify(spark: SparkSession, home: Path, killed: Killed, seed: int) -> State:
+    """The home after a kill: one of the possible states, whole; then cleaned and changed again.
+
+    It must be whole at once, while the child's Java process may still be at it.
+    """
     with sooner.connect(home, spark=spark, progress=False) as database:
         table = database._catalog.table("t")
         salts = [scramble.salt for scramble in table.scrambles]
         plain, *scrambled = contents(spark, database)
         fitting = [
             state
-            for state in possible
+            for state in killed.possible
             if Counter(state.rows.items()) == plain and state.scrambles == salts
         ]
-        assert fitting, f"neither before nor after: {plain} {salts}, {possible}"
+        assert fitting, f"neither before nor after: {plain} {salts}, {killed}"
         state = fitting[-1]
         assert all(layout == plain for layout in scrambled)
         assert table.facts.rows == len(state.rows)
@@ -167,6 +176,7 @@ def verify(spark: SparkSession, home: Path, possible: list[State], seed: int) ->
         total = sum(state.rows.values()) if state.rows else None
         assert answer.to_arrow().to_pylist() == [{"n": len(state.rows), "s": total}]
 
+        wait_for_end(killed.group)
         database.vacuum(older_than=timedelta(0))
         with database._catalog.database.reading() as connection:
             assert protection.waiting(connection) == set()
@@ -183,7 +193,9 @@ def verify(spark: SparkSession, home: Path, possible: list[State], seed: int) ->
         return state.after("delete", [row[0]])
 
 
-def survive(spark: SparkSession, place: Path, plan: list[tuple[str, bool]], seed: int) -> Counter[str]:
+def survive(
+    spark: SparkSession, place: Path, plan: list[tuple[str, bool]], seed: int
+) -> Counter[str]:
     home = place / "home"
     state = State({key: key for key in range(40)})
     columns = {"id": list(state.rows), "v": list(state.rows.values())}
@@ -192,9 +204,9 @@ def survive(spark: SparkSession, place: Path, plan: list[tuple[str, bool]], seed
         database.register("t", place / "t.parquet", key="id")
     where: Counter[str] = Counter()
     for number, (target, whole_group) in enumerate(plan):
-        possible, killed_in = run_and_kill(home, state, seed + number, target, whole_group)
-        where[killed_in] += 1
-        state = verify(spark, home, possible, seed + number)
+        killed = run_and_kill(home, state, seed + number, target, whole_group)
+        where[killed.where] += 1
+        state = verify(spark, home, killed, seed + number)
     return where
 
 
@@ -207,10 +219,11 @@ def test_a_few_kills(spark: SparkSession, tmp_path: Path) -> None:
 def test_fifty_kills(spark: SparkSession, tmp_path: Path) -> None:
     """At any moment of insert, delete, update, scramble and vacuum."""
     targets = ["insert", "delete", "scramble", "vacuum", "update"]
-    plan = [(targets[i % 5], i // 5 % 2 == 0) for i in range(50)]
+    kills = int(os.environ.get("SOONER_TEST_KILLS", "50"))
+    plan = [(targets[i % 5], i // 5 % 2 == 0) for i in range(kills)]
     where = survive(spark, tmp_path, plan, seed=1000)
     print(f"killed in {dict(where)}")
-    assert where.total() == 50
+    assert where.total() == kills
     # The kills did hit the operations, not only the moments between them.
     for target in ("insert", "delete", "scramble"):
-        assert where[target] >= 3, where
+        assert where[target] >= kills // 15, where

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import itertools
 import os
 from collections import Counter
 from collections.abc import Iterator
@@ -25,7 +26,9 @@ from sooner.storage import Scramble, Table
 
 # Hashes are fixed, so the p-values are too: a law that holds once holds in every run.
 UNLIKELY = 1e-4
-UNSIGNED = "CAST(CAST({} AS DECIMAL(20, 0)) + IF({} < 0, 18446744073709551616BD, 0BD) AS DECIMAL(20, 0))"
+UNSIGNED = (
+    "CAST(CAST({} AS DECIMAL(20, 0)) + IF({} < 0, 18446744073709551616BD, 0BD) AS DECIMAL(20, 0))"
+)
 
 
 def contents(frame: DataFrame, columns: list[str]) -> Counter[tuple[Any, ...]]:
@@ -182,7 +185,7 @@ def test_blocks_are_in_hash_order(
             assert hashes == sorted(hashes), path
             in_files.append((hashes[0], hashes[-1]))
         in_files.sort()
-        assert all(a[1] <= b[0] for a, b in zip(in_files, in_files[1:], strict=False))
+        assert all(a[1] <= b[0] for a, b in itertools.pairwise(in_files))
         ranges.append((block, in_files[0][0], in_files[-1][1]))
     for block, low, high in ranges:
         assert block * 2**64 // 16 <= low <= high < (block + 1) * 2**64 // 16
@@ -394,7 +397,13 @@ def test_an_empty_table(database: Database, tmp_path: Path) -> None:
 
 
 def test_odd_column_names(database: Database, tmp_path: Path) -> None:
-    odd = {"a b": [1, 2, 3], "c.d": [4, 5, 6], "e`f": [7, 8, 9], "g{h}": [0, 0, 0], "ü'\"": [1, 1, 2]}
+    odd = {
+        "a b": [1, 2, 3],
+        "c.d": [4, 5, 6],
+        "e`f": [7, 8, 9],
+        "g{h}": [0, 0, 0],
+        "ü'\"": [1, 1, 2],
+    }
     register(database, "odd", pa.table(odd), tmp_path, key="c.d")
     database.scramble("odd", ["e`f", "g{h}"], blocks=2)
     database.insert("odd", [(9, 9, 9, 9, 9)])
@@ -411,7 +420,9 @@ def test_odd_column_names(database: Database, tmp_path: Path) -> None:
 def test_a_scramble_does_not_depend_on_the_time_zone(database: Database, tmp_path: Path) -> None:
     """A change lands in the block of its row, whichever clock the session goes by."""
     spark = database.spark
-    moments = pa.array([datetime.datetime(2024, 1, 1, h) for h in range(24)], pa.timestamp("us", "UTC"))
+    moments = pa.array(
+        [datetime.datetime(2024, 1, 1, h) for h in range(24)], pa.timestamp("us", "UTC")
+    )
     nothing = pa.nulls(24, pa.string())
     table = pa.table({"id": moments, "none": nothing})
     register(database, "clock", table, tmp_path, key="id")

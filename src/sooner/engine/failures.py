@@ -113,12 +113,14 @@ def _position(full: str, text: str) -> tuple[int, int] | None:
 def _deepest(error: Exception) -> str:
     """The message of the cause that says most: the last one with an error condition of Spark's."""
     cause: Any = getattr(error, "java_exception", None) or getattr(error, "_origin", None)
-    best = ""
+    best = last = ""
     while cause is not None:
-        message = str(cause.getMessage() or cause.getClass().getSimpleName()).strip()
-        if not best or _CONDITION.match(message) or not _CONDITION.match(best):
-            best = message
+        last = str(cause.getMessage() or cause.getClass().getSimpleName()).strip()
+        if not best or _CONDITION.match(last) or not _CONDITION.match(best):
+            best = last
         cause = cause.getCause()
+    if best.startswith("[FAILED_READ_FILE") and last != best:
+        return f"{best.splitlines()[0]} {last.splitlines()[0]}"
     # A failed job repeats its cause inside the message, behind the names of Java classes.
     inner = re.search(r"(?:Exception|Error): (\[[A-Z0-9_.]+\] [^\n]+)", best)
     return inner[1] if inner and not _CONDITION.match(best) else best or str(error)

@@ -64,7 +64,11 @@ def _inspect(
 ) -> Inspected:
     if isinstance(source, DataFrame):
         return _inspect_frame(source, {})
-    parts = [source] if isinstance(source, str | os.PathLike) else list(source)
+    parts = [source] if isinstance(source, str | os.PathLike) else source
+    if not isinstance(parts, Sequence) or not all(isinstance(p, str | os.PathLike) for p in parts):
+        raise InvalidArgument(
+            "Register paths (or globs) of files, the name of a Spark view, or a Spark DataFrame."
+        )
     locations = tuple(os.fspath(part) for part in parts)
     if not locations:
         raise InvalidArgument("Say where the rows are: a path, a glob or the name of a Spark view.")
@@ -82,7 +86,7 @@ def declared_schema(text: str) -> Schema:
     """The columns of a schema that is written as ``name type, name type``."""
     try:
         struct = StructType.fromDDL(text)
-        assert isinstance(struct, StructType)
+        assert isinstance(struct, StructType) and struct.fields
         return to_schema(struct)
     except (PySparkException, AssertionError) as error:
         raise InvalidArgument(
