@@ -8,7 +8,6 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
-from pathlib import Path
 from statistics import median
 from time import perf_counter
 
@@ -20,14 +19,9 @@ import sooner
 from sooner import tpch
 from sooner.algebra import Opaque
 
-sys.path.insert(0, str(ROOT))
-from tests.differential.comparison import (  # noqa: E402
-    assert_same_answer,
-    assert_same_rows,
-    loosely,
-    rows_of,
-)
-
+sys.path.insert(0, str(ROOT / "tests" / "differential"))
+from comparison import assert_same_answer, assert_same_rows, rows_of
+from differences import loosely
 
 # Spark rounds an average of decimals to 6 digits, DuckDB gives a double.
 DECIMAL_AVERAGES = 1e-6

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import platform
 from datetime import date
 from pathlib import Path
@@ -18,9 +19,8 @@ def record(name: str, figure: str, required: str, measured: str, details: dict[s
     results.mkdir(exist_ok=True)
     facts = {"figure": figure, "required": required, "measured": measured, "machine": _machine()}
     (results / f"{name}.json").write_text(json.dumps({**facts, **details}, indent=2) + "\n")
-    line = (
-        f"| {figure} | {required} | {measured} | {date.today()} | `bench/{name.split('-')[0]}.py` |"
-    )
+    script = f"`bench/{name.partition('-')[0]}.py`"
+    line = f"| {figure} | {required} | {measured} | {date.today()} | {script} |"
     lines = PAGE.read_text().splitlines()
     places = [i for i, old in enumerate(lines) if old.startswith(f"| {figure} |")]
     if places:
@@ -33,6 +33,4 @@ def record(name: str, figure: str, required: str, measured: str, details: dict[s
 
 
 def _machine() -> str:
-    import os
-
     return f"{os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}"

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import os
-import shutil
-import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,18 +14,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from sooner import Database
-
-TPCH_SCALE = "0.1"
-TPCH_KEYS = {
-    "customer": ["c_custkey"],
-    "lineitem": ["l_orderkey", "l_linenumber"],
-    "nation": ["n_nationkey"],
-    "orders": ["o_orderkey"],
-    "part": ["p_partkey"],
-    "partsupp": ["ps_partkey", "ps_suppkey"],
-    "region": ["r_regionkey"],
-    "supplier": ["s_suppkey"],
-}
 
 
 @pytest.hookimpl(tryfirst=True)  # before -m chooses
@@ -77,27 +62,17 @@ def database(spark: SparkSession, tmp_path: Path) -> Iterator[Database]:
 @pytest.fixture(scope="session")
 def tpch(pytestconfig: pytest.Config) -> Path:
     """A directory with a folder of Parquet files for each TPC-H table; kept between runs."""
+    from sooner.tpch import generate
+
     cache = pytestconfig.cache
     assert cache is not None, "TPC-H data is kept in pytest's cache"
-    directory = cache.mkdir("tpch") / f"scale-{TPCH_SCALE}"
-    if not directory.exists():
-        # Whole or not at all: another run may be making the same, and this one may be stopped.
-        making = Path(tempfile.mkdtemp(prefix="making-", dir=directory.parent))
-        generator = Path(sys.executable).parent / "tpchgen-cli"
-        command = [generator, "parquet", "-s", TPCH_SCALE, "--parts", "2", "--output-dir", making]
-        subprocess.run(command, check=True, capture_output=True)
-        try:
-            making.rename(directory)
-        except OSError:
-            shutil.rmtree(making)
-            if not directory.exists():
-                raise
-    return directory
+    return generate(cache.mkdir("tpch") / "scale-0.1", scale=0.1, progress=False)
 
 
 @pytest.fixture
 def tpch_database(database: Database, tpch: Path) -> Database:
     """A Database with the eight TPC-H tables."""
-    for table, key in TPCH_KEYS.items():
-        database.register(table, f"{tpch}/{table}/*.parquet", key=key)
+    from sooner.tpch import register
+
+    register(database, tpch)
     return database
