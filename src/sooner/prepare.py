@@ -12,7 +12,6 @@ from sooner.algebra.schema import Column, Schema
 from sooner.algebra.traversal import tables as plan_tables
 from sooner.engine import binding
 from sooner.engine.exact import contract
-from sooner.engine.rows import ddl
 from sooner.engine.statements import require_query
 from sooner.rewrites import Step, rewrite
 from sooner.sql import Untranslatable, parse, plan_tree, statement_text, table_names
@@ -60,13 +59,7 @@ def prepare(
             obstacle = f"the table {name}, which is not registered"
     with binding.lock:
         tables = {name: bind(name) for name in names if name in known}
-        for name, node in maps.items():
-            spark.createDataFrame([], ddl(node.columns)).createOrReplaceTempView(name)
-        try:
-            columns = contract(spark, text, known)
-        finally:
-            for name in maps:
-                spark.catalog.dropTempView(name)
+        columns = contract(spark, text, known, maps)
     plan: Relation | None = None
     if tree is not None and not obstacle:
         try:

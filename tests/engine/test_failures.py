@@ -49,7 +49,7 @@ CASES: list[tuple[str, type[SoonerError], str]] = [
     ("SELECT CAST(word AS INT) FROM t", QueryFailed, "cannot be cast"),
     ("SELECT raise_error(concat('boom ', word)) FROM t", QueryFailed, "boom [ab]"),
     ("SELECT element_at(array(1), 5)", QueryFailed, "index|out of bounds"),
-    ("SELECT id FROM t WHERE id = (SELECT id FROM t)", QueryFailed, "more than one row"),
+    ("SELECT id FROM t WHERE id = (SELECT id FROM t)", QueryFailed, "ore than one row"),
     ("SELECT 9223372036854775807 + id FROM t", QueryFailed, "overflow"),
     # What a value says is no reason to believe that the query was stopped, or a file missing.
     ("SELECT CAST('cancelled' AS INT)", QueryFailed, "cannot be cast"),

@@ -10,6 +10,7 @@ import json
 import os
 import random
 import sys
+import uuid
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -47,6 +48,16 @@ def small_spark(home: str) -> SparkSession:
     )
 
 
+def leave_litter(home: Path) -> None:
+    """What many abandoned writes would leave, so that a vacuum lasts long enough to be killed."""
+    parent = next((home / "data").glob("t-*"), home / "data" / "new")
+    for _ in range(300):
+        directory = parent / f"scramble-{uuid.uuid4().hex}"
+        directory.mkdir(parents=True)
+        for number in range(10):
+            (directory / f"part-{number}.parquet").write_bytes(b"PAR1")
+
+
 def chosen(dice: random.Random, what: str, model: dict[int, int], scrambles: int) -> Any:
     """The arguments of an operation, or None where it cannot be done now."""
     if what == "insert":
@@ -81,6 +92,8 @@ def main(home: str, log_path: str, seed: str, target: str, model_text: str) -> N
             # Make room for what is wanted, as an operation of its own.
             what = "drop_scramble" if what == "scramble" else "insert"
             arguments = chosen(dice, what, model, len(scrambles))
+        if what == "vacuum":
+            leave_litter(Path(home))
         log.write(begin=number, what=what, arguments=arguments)
         if what in ("insert", "update"):
             getattr(database, what)("t", [tuple(row) for row in arguments])

@@ -2,21 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
+from sooner.algebra.relation import Map
 from sooner.algebra.schema import Schema
 from sooner.engine.failures import plain_errors
 from sooner.engine.jobs import job_group
+from sooner.engine.rows import ddl
 from sooner.engine.sources import to_schema
 
 
-def contract(spark: SparkSession, text: str, tables: Iterable[str]) -> Schema:
-    """The names and types that the answer to a query must have: Spark decides, before it runs."""
+def contract(
+    spark: SparkSession, text: str, tables: Iterable[str], maps: Mapping[str, Map]
+) -> Schema:
+    """The names and types that the answer to a query must have: Spark decides, before it runs.
+
+    ``tables`` are the names to suggest for an unknown one; ``maps`` are the user functions that the
+    text refers to by name.
+    """
     with plain_errors(text, tables):
-        return to_schema(spark.sql(text).schema)
+        for name, node in maps.items():
+            spark.createDataFrame([], ddl(node.columns)).createOrReplaceTempView(name)
+        try:
+            return to_schema(spark.sql(text).schema)
+        finally:
+            for name in maps:
+                spark.catalog.dropTempView(name)
 
 
 def keeps_contract(frame: DataFrame, columns: Schema) -> bool:
