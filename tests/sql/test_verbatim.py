@@ -25,7 +25,7 @@ CASES = [
     ("SELECT a, sum(b) AS n FROM t GROUP BY GROUPING SETS ((a), ())", "GROUPING SETS"),
     ("SELECT a, sum(b) AS n FROM t GROUP BY ALL", "all"),
     ("SELECT a FROM t TABLESAMPLE (10 PERCENT)", "SAMPLE"),
-    ("SELECT /*+ BROADCAST(u) */ t.a FROM t JOIN u ON t.a = u.a", "HINT"),
+    ("SELECT /*+ BROADCAST(u) */ t.a FROM t JOIN u ON t.a = u.a", "hint"),
     (
         "WITH RECURSIVE w AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM w) SELECT n FROM w",
         "RECURSIVE",

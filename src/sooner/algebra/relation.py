@@ -7,7 +7,7 @@ the input, without a table. A node's ``schema`` lists its output, its ``children
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cached_property
 from typing import Any, TypeVar
@@ -24,6 +24,8 @@ from sooner.algebra.schema import Column, Schema, names
 from sooner.algebra.validation import require, require_scalar, require_unique
 
 Self = TypeVar("Self", bound="Relation")
+UnaryNode = TypeVar("UnaryNode", bound="_Unary")
+BinaryNode = TypeVar("BinaryNode", bound="_Binary")
 
 
 class Relation:
@@ -73,14 +75,8 @@ class Scan(Relation):
 
 
 @dataclass(frozen=True)
-class Filter(Relation):
-    """The rows for which the condition is true."""
-
+class _Unary(Relation):
     child: Relation
-    condition: Scalar
-
-    def __post_init__(self) -> None:
-        require_scalar(self.condition, self.child.name_set)
 
     @cached_property
     def schema(self) -> Schema:
@@ -90,16 +86,40 @@ class Filter(Relation):
     def children(self) -> tuple[Relation, ...]:
         return (self.child,)
 
-    def with_children(self, *children: Relation) -> Filter:
+    def with_children(self: UnaryNode, *children: Relation) -> UnaryNode:
         (child,) = children
-        return self if child is self.child else Filter(child, self.condition)
+        return self if child is self.child else replace(self, child=child)
 
 
 @dataclass(frozen=True)
-class Project(Relation):
+class _Binary(Relation):
+    left: Relation
+    right: Relation
+
+    @property
+    def children(self) -> tuple[Relation, ...]:
+        return (self.left, self.right)
+
+    def with_children(self: BinaryNode, *children: Relation) -> BinaryNode:
+        left, right = children
+        same = left is self.left and right is self.right
+        return self if same else replace(self, left=left, right=right)
+
+
+@dataclass(frozen=True)
+class Filter(_Unary):
+    """The rows for which the condition is true."""
+
+    condition: Scalar
+
+    def __post_init__(self) -> None:
+        require_scalar(self.condition, self.child.name_set)
+
+
+@dataclass(frozen=True)
+class Project(_Unary):
     """One output row per input row; each column a scalar of the input."""
 
-    child: Relation
     items: tuple[Item, ...]
 
     def __post_init__(self) -> None:
@@ -114,14 +134,6 @@ class Project(Relation):
             Column(item.name, types[item.scalar.name] if is_column(item.scalar) else None)
             for item in self.items
         )
-
-    @property
-    def children(self) -> tuple[Relation, ...]:
-        return (self.child,)
-
-    def with_children(self, *children: Relation) -> Project:
-        (child,) = children
-        return self if child is self.child else Project(child, self.items)
 
 
 class JoinKind(Enum):
@@ -143,11 +155,9 @@ class JoinKind(Enum):
 
 
 @dataclass(frozen=True)
-class Join(Relation):
+class Join(_Binary):
     """Pairs of rows for which the condition is true; a condition of ``None`` means all pairs."""
 
-    left: Relation
-    right: Relation
     kind: JoinKind
     condition: Scalar | None = None
 
@@ -161,25 +171,14 @@ class Join(Relation):
     def schema(self) -> Schema:
         return self.left.schema + (self.right.schema if self.kind.keeps_right else ())
 
-    @property
-    def children(self) -> tuple[Relation, ...]:
-        return (self.left, self.right)
-
-    def with_children(self, *children: Relation) -> Join:
-        left, right = children
-        if left is self.left and right is self.right:
-            return self
-        return Join(left, right, self.kind, self.condition)
-
 
 @dataclass(frozen=True)
-class Aggregate(Relation):
+class Aggregate(_Unary):
     """One row per distinct combination of the keys (columns of the input); one row if there are none.
 
     Without aggregates it is DISTINCT.
     """
 
-    child: Relation
     keys: tuple[str, ...]
     aggregates: tuple[Item, ...] = ()
 
@@ -200,20 +199,9 @@ class Aggregate(Relation):
             Column(item.name) for item in self.aggregates
         )
 
-    @property
-    def children(self) -> tuple[Relation, ...]:
-        return (self.child,)
-
-    def with_children(self, *children: Relation) -> Aggregate:
-        (child,) = children
-        return self if child is self.child else Aggregate(child, self.keys, self.aggregates)
-
 
 @dataclass(frozen=True)
-class _SetOperation(Relation):
-    left: Relation
-    right: Relation
-
+class _SetOperation(_Binary):
     def __post_init__(self) -> None:
         left, right = len(self.left.schema), len(self.right.schema)
         require(left == right, f"a set operation of {left} and {right} columns")
@@ -226,18 +214,10 @@ class _SetOperation(Relation):
             for a, b in zip(self.left.schema, self.right.schema, strict=True)
         )
 
-    @property
-    def children(self) -> tuple[Relation, ...]:
-        return (self.left, self.right)
-
 
 @dataclass(frozen=True)
 class Union(_SetOperation):
     """All rows of both inputs (UNION ALL); columns by position, names of the left."""
-
-    def with_children(self, *children: Relation) -> Union:
-        left, right = children
-        return self if _same(children, self.children) else Union(left, right)
 
 
 @dataclass(frozen=True)
@@ -246,10 +226,6 @@ class Intersect(_SetOperation):
 
     all: bool = False
 
-    def with_children(self, *children: Relation) -> Intersect:
-        left, right = children
-        return self if _same(children, self.children) else Intersect(left, right, self.all)
-
 
 @dataclass(frozen=True)
 class Except(_SetOperation):
@@ -257,16 +233,11 @@ class Except(_SetOperation):
 
     all: bool = False
 
-    def with_children(self, *children: Relation) -> Except:
-        left, right = children
-        return self if _same(children, self.children) else Except(left, right, self.all)
-
 
 @dataclass(frozen=True)
-class Sort(Relation):
+class Sort(_Unary):
     """The rows in order."""
 
-    child: Relation
     by: tuple[SortKey, ...]
 
     def __post_init__(self) -> None:
@@ -274,24 +245,11 @@ class Sort(Relation):
         for key in self.by:
             require_scalar(key.scalar, self.child.name_set)
 
-    @cached_property
-    def schema(self) -> Schema:
-        return self.child.schema
-
-    @property
-    def children(self) -> tuple[Relation, ...]:
-        return (self.child,)
-
-    def with_children(self, *children: Relation) -> Sort:
-        (child,) = children
-        return self if child is self.child else Sort(child, self.by)
-
 
 @dataclass(frozen=True)
-class Limit(Relation):
+class Limit(_Unary):
     """The first ``count`` rows (all of them if ``None``) after skipping ``offset``."""
 
-    child: Relation
     count: int | None
     offset: int = 0
 
@@ -299,27 +257,14 @@ class Limit(Relation):
         require(self.count is None or self.count >= 0, "a Limit of a negative count")
         require(self.offset >= 0, "a Limit with a negative offset")
 
-    @cached_property
-    def schema(self) -> Schema:
-        return self.child.schema
-
-    @property
-    def children(self) -> tuple[Relation, ...]:
-        return (self.child,)
-
-    def with_children(self, *children: Relation) -> Limit:
-        (child,) = children
-        return self if child is self.child else Limit(child, self.count, self.offset)
-
 
 @dataclass(frozen=True)
-class Map(Relation):
+class Map(_Unary):
     """A user's function over parts of the rows; ``sources`` are the names the function sees.
 
     With ``by``, all rows that agree on those columns reach the function in one call.
     """
 
-    child: Relation
     function: Callable[[Any], Any]
     sources: tuple[str, ...]
     columns: Schema
@@ -334,16 +279,6 @@ class Map(Relation):
     @cached_property
     def schema(self) -> Schema:
         return self.columns
-
-    @property
-    def children(self) -> tuple[Relation, ...]:
-        return (self.child,)
-
-    def with_children(self, *children: Relation) -> Map:
-        (child,) = children
-        if child is self.child:
-            return self
-        return Map(child, self.function, self.sources, self.columns, self.by)
 
 
 @dataclass(frozen=True)

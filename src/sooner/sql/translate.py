@@ -58,6 +58,22 @@ _SELECT_PARTS = frozenset(
     ]
 )
 _SET_PARTS = frozenset(["with_", "this", "expression", "distinct", "order", "limit", "offset"])
+# What SQL calls the parts that sqlglot names otherwise.
+_SQL_WORDS = {
+    "by_name": "BY NAME",
+    "cluster": "CLUSTER BY",
+    "db": "a table of another schema",
+    "distribute": "DISTRIBUTE BY",
+    "hint": "a hint",
+    "laterals": "LATERAL VIEW",
+    "method": "NATURAL JOIN",
+    "pivots": "PIVOT",
+    "sample": "TABLESAMPLE",
+    "sort": "SORT BY",
+    "using": "USING",
+    "windows": "WINDOW",
+    "with_": "WITH",
+}
 _SET_OPERATIONS = (exp.Union, exp.Intersect, exp.Except)
 _JOIN_KINDS = {
     ("", ""): JoinKind.INNER,
@@ -391,7 +407,7 @@ def _require_local(scalar: Scalar, relation: Relation) -> None:
 def _require_parts(node: exp.Expr, allowed: frozenset[str]) -> None:
     other = _parts(node) - allowed
     if other:
-        raise Untranslatable(", ".join(sorted(part.strip("_").upper() for part in other)))
+        raise Untranslatable(", ".join(sorted(_SQL_WORDS.get(p, p.upper()) for p in other)))
 
 
 def _parts(node: exp.Expr) -> set[str]:
