@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from pyspark.sql import SparkSession
 from pyspark.sql.functions import expr
@@ -104,8 +105,24 @@ def write_scramble(
         (
             placed.repartitionById(files, expr(block_sql(HASH, files)))
             .sortWithinPartitions(BLOCK, HASH)
-            .drop(HASH)
-            .write.partitionBy(BLOCK)
-            .parquet(directory)
+            .drop(HASH, BLOCK)
+            .write.parquet(directory)
         )
+    _into_blocks(directory)
     return replace(scramble, directory=directory, files=written_files(directory))
+
+
+def _into_blocks(directory: str) -> None:
+    """Move each file into the directory of its block, which its Spark partition tells.
+
+    Writing with ``partitionBy`` would do the same at the cost of looking at the block of every row:
+    a seventh of the whole time.
+    """
+    for file in Path(directory).glob("part-*.parquet"):
+        partition = int(file.name.split("-")[1])
+        block = Path(directory) / f"{BLOCK}={partition // _FILES_PER_BLOCK}"
+        block.mkdir(exist_ok=True)
+        file.rename(block / file.name)
+        checksum = file.with_name(f".{file.name}.crc")
+        if checksum.exists():
+            checksum.rename(block / checksum.name)
