@@ -51,7 +51,7 @@ def _start(log: Path) -> SparkSession:
         SparkSession.builder.master(f"local[{cores}]")
         .appName("sooner")
         .config("spark.driver.memory", f"{_memory_mb()}m")
-        # Throughput, not pauses: scrambling took 10% less time than with Java's default collector.
+        # Throughput, not pauses: scrambling took about a tenth less time than with Java's default.
         .config("spark.driver.extraJavaOptions", "-XX:+UseParallelGC")
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.driver.bindAddress", "127.0.0.1")
