@@ -74,6 +74,11 @@ def block_sql(hash_column: str, blocks: int) -> str:
     return f"CAST(shiftright(shiftrightunsigned({hash_column}, 32) * {blocks}L, 32) AS INT)"
 
 
+def unsigned_sql(hash_column: str) -> str:
+    """A number that orders hashes as blocks do: with the sign bit flipped, the unsigned order."""
+    return f"({hash_column} ^ shiftleft(1L, 63))"
+
+
 def replicate_sql(hash_column: str, replicates: int) -> str:
     """The replicate of a hash."""
     return f"CAST(pmod({hash_column}, {replicates}L) AS TINYINT)"

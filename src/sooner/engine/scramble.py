@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -21,6 +22,7 @@ from sooner.engine.hashing import (
     find_columns,
     hash_sql,
     replicate_sql,
+    unsigned_sql,
 )
 from sooner.engine.rows import table_rows
 from sooner.engine.writing import Reservation, written_files
@@ -28,8 +30,9 @@ from sooner.errors import InvalidArgument
 from sooner.sql import quote
 from sooner.storage.records import Scramble, Table
 
-# A block of one file with one row group keeps one core busy and the others idle.
-_FILES_PER_BLOCK = 2
+# A block of one row group keeps one core busy and the others idle. Two groups of one file are a fifth
+# faster to write than two files. Blocks are not quite alike: a little over half makes two, not three.
+_ROW_GROUP_SHARE = 0.55
 MOST_BLOCKS = 4096
 
 
@@ -93,23 +96,31 @@ def write_scramble(
     hashed = table_rows(spark, table).selectExpr(
         "*", f"{hash_sql(table, scramble.by, scramble.types, scramble.salt)} AS {HASH}"
     )
-    # Each Spark partition is one file: half a block, by the next bits of the hash, in hash order.
-    files = scramble.blocks * _FILES_PER_BLOCK
     placed = hashed.selectExpr(
         *(quote(column.name) for column in table.columns),
         f"{replicate_sql(HASH, scramble.replicates)} AS {REPLICATE}",
-        f"{block_sql(HASH, scramble.blocks)} AS {BLOCK}",
         HASH,
     )
     with plain_errors():
         (
-            placed.repartitionById(files, expr(block_sql(HASH, files)))
-            .sortWithinPartitions(BLOCK, HASH)
-            .drop(HASH, BLOCK)
-            .write.parquet(directory)
+            # Each Spark partition is one block and one file.
+            placed.repartitionById(scramble.blocks, expr(block_sql(HASH, scramble.blocks)))
+            # By one long Spark sorts bits and compares no rows: a fifth of the whole time.
+            .sortWithinPartitions(expr(unsigned_sql(HASH)))
+            .drop(HASH)
+            .write.options(**_row_groups(table, scramble))
+            .parquet(directory)
         )
     _into_blocks(directory)
     return replace(scramble, directory=directory, files=written_files(directory))
+
+
+def _row_groups(table: Table, scramble: Scramble) -> dict[str, int]:
+    """Spark's option for two row groups a block, where the rows of the table are known."""
+    if not table.facts.rows:
+        return {}
+    rows = math.ceil(table.facts.rows / scramble.blocks * _ROW_GROUP_SHARE)
+    return {"parquet.block.row.count.limit": rows}
 
 
 def _into_blocks(directory: str) -> None:
@@ -120,7 +131,7 @@ def _into_blocks(directory: str) -> None:
     """
     for file in Path(directory).glob("part-*.parquet"):
         partition = int(file.name.split("-")[1])
-        block = Path(directory) / f"{BLOCK}={partition // _FILES_PER_BLOCK}"
+        block = Path(directory) / f"{BLOCK}={partition}"
         block.mkdir(exist_ok=True)
         file.rename(block / file.name)
         checksum = file.with_name(f".{file.name}.crc")
