@@ -6,14 +6,16 @@ import io
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pandas as pd
 import pyarrow as pa
 from rich.console import Console
 
 from sooner.display import ROWS_SHOWN, html_table, is_number, rich_table
 from sooner.errors import InvalidArgument, NotSupported, nearest
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 class Status(Enum):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import pandas as pd
 import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
@@ -23,6 +22,8 @@ def to_spark(spark: SparkSession, rows: Any, columns: Sequence[str]) -> DataFram
     if isinstance(rows, pa.RecordBatch):
         rows = pa.Table.from_batches([rows])
     try:
+        import pandas as pd
+
         if isinstance(rows, pd.DataFrame):
             rows = pa.Table.from_pandas(rows, preserve_index=False)
         if not isinstance(rows, pa.Table):
