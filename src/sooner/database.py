@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import timedelta
 from time import perf_counter
 from typing import Any
@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from sooner.algebra.relation import Map, Opaque
 from sooner.answer import Answer
 from sooner.engine import binding, changes
-from sooner.engine.exact import collect, keeps_contract
+from sooner.engine.exact import arrow_contract, collect, keeps_contract
 from sooner.engine.failures import plain_errors
 from sooner.engine.frames import to_spark
 from sooner.engine.jobs import job_group
@@ -23,10 +23,15 @@ from sooner.engine.scramble import plan_scramble, write_scramble
 from sooner.engine.session import open_session
 from sooner.engine.sources import inspect
 from sooner.engine.statistics import count_distinct
+from sooner.engine.streaming import Streaming
 from sooner.engine.writing import reservation, retried
 from sooner.errors import CatalogError, InvalidArgument, SchemaChanged
+from sooner.explain import table_infos
 from sooner.frame import Frame
 from sooner.prepare import Prepared, opaque, prepare
+from sooner.progressive.controller import Progress, Request
+from sooner.progressive.cut import CannotStream
+from sooner.progressive.streams import choose_stream
 from sooner.sql import quote
 from sooner.storage import Catalog, HistoryEntry, Home, Table, VacuumReport, check_unchanged, vacuum
 
@@ -275,3 +280,28 @@ class Database:
         table = collect(self.spark, frame, prepared.columns, "Answering", self._progress)
         method = "exact, by Spark as written" if isinstance(prepared.plan, Opaque) else "exact"
         return Answer(table, method, as_of=versions, elapsed=perf_counter() - start)
+
+    def _answers(self, prepared: Prepared, request: Request) -> Iterator[Answer]:
+        """Answers that refine, or the exact one at once where there is nothing to stream."""
+        with Streaming(self.spark) as streaming:
+            with binding.lock:
+                tables = {name: self._bind(name) for name in prepared.tables}
+                try:
+                    stream = choose_stream(
+                        prepared.plan, tables, table_infos(tables.values()), request.stream
+                    )
+                except CannotStream:
+                    stream = None
+                if stream is not None and (request.batches or stream.is_worth_it):
+                    versions = {name: table.version for name, table in tables.items()}
+                    schema = arrow_contract(prepared.columns)
+                    progress = Progress(
+                        streaming, stream, schema, request, versions, lambda: self._exact(prepared)
+                    )
+                    progress.open()
+                else:
+                    progress = None
+            if progress is None:
+                yield self._exact(prepared)
+            else:
+                yield from progress.answers()

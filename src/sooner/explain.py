@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from sooner.algebra.relation import Opaque, Relation
 from sooner.algebra.text import plan_text
@@ -19,7 +19,7 @@ def explain_text(prepared: Prepared, tables: Sequence[Table]) -> str:
         _section("Gives", [f"{column.name}: {column.type}" for column in prepared.columns]),
     ]
     if not isinstance(prepared.plan, Opaque):
-        known = {table.name.lower(): _info(table) for table in tables}
+        known = table_infos(tables)
         plan = plan_text(prepared.plan, lambda node: _note(node, known))
         sections.append(_section("Plan", plan.splitlines()))
         blocks = lineage_text(lineage_blocks(prepared.plan))
@@ -50,9 +50,16 @@ def _table(table: Table) -> str:
     return "; ".join([f"{table.name} version {table.version}: {rows}", *scrambles])
 
 
-def _info(table: Table) -> TableInfo:
-    scrambles = tuple(scramble.by for scramble in table.scrambles)
-    return TableInfo(key=table.key, scrambles=scrambles, facts=table.facts)
+def table_infos(tables: Iterable[Table]) -> dict[str, TableInfo]:
+    """What analysis is told about tables, by their names in lower case."""
+    return {
+        table.name.lower(): TableInfo(
+            key=table.key,
+            scrambles=tuple(scramble.by for scramble in table.scrambles),
+            facts=table.facts,
+        )
+        for table in tables
+    }
 
 
 def _note(node: Relation, tables: Mapping[str, TableInfo]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import uuid
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
@@ -16,6 +16,7 @@ from sooner.engine.sources import declared_schema
 from sooner.errors import InvalidArgument, UnknownColumn, nearest
 from sooner.explain import explain_text
 from sooner.prepare import Prepared
+from sooner.progressive.controller import Request
 
 if TYPE_CHECKING:
     from sooner.database import Database
@@ -60,6 +61,27 @@ class Frame:
     def exact(self) -> Answer:
         """The exact answer, in one step."""
         return self._database._exact(self.prepared)
+
+    def progress(
+        self,
+        *,
+        batches: int | None = None,
+        confidence: float = 0.95,
+        seed: int = 0,
+        error: float | None = None,
+        within: float | None = None,
+        slack: float = 2.0,
+        stream: str | Sequence[str] | None = None,
+    ) -> Iterator[Answer]:
+        """Answers that refine, from a small part of the data to all of it; the last has ``final``.
+
+        It ends early when every cell is within ``error`` (0.01 for 1%), or ``within`` seconds. With
+        ``batches`` it always goes in steps, however small the data; ``stream`` names the tables to read
+        in steps. Leave the loop to stop.
+        """
+        wanted = None if stream is None else _many(stream)
+        request = Request(batches, confidence, seed, error, within, slack, wanted)
+        return self._database._answers(self.prepared, request)
 
     def explain(self) -> str:
         """What will happen and why, before anything runs."""

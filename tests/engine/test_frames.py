@@ -26,6 +26,13 @@ KINDS: dict[str, Callable[[Database], Any]] = {
     "dicts with a value left out": lambda db: [{"id": 7, "v": "x"}, {"id": 8}],
     "texts to be cast": lambda db: [("7", "x"), ("8", None)],
     "arrow table": lambda db: pa.table({"id": [7, 8], "v": ["x", None]}),
+    "arrow table with an empty piece": lambda db: pa.concat_tables(
+        [
+            pa.table({"id": [7], "v": ["x"]}),
+            pa.table({"id": pa.array([], pa.int64()), "v": pa.array([], pa.string())}),
+            pa.table({"id": [8], "v": pa.array([None], pa.string())}),
+        ]
+    ),
     "arrow batch": lambda db: pa.record_batch({"id": [7, 8], "v": ["x", None]}),
     "arrow in another order": lambda db: pa.table({"v": ["x", None], "id": [7, 8]}),
     "arrow dictionary": lambda db: pa.table(

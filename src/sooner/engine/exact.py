@@ -6,9 +6,11 @@ from collections.abc import Iterable, Mapping
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
 
 from sooner.algebra.relation import Map
-from sooner.algebra.schema import Schema
+from sooner.algebra.schema import Column, Schema
 from sooner.engine.failures import plain_errors
 from sooner.engine.jobs import job_group
 from sooner.engine.rows import ddl
@@ -31,6 +33,16 @@ def contract(
         finally:
             for name in maps:
                 spark.catalog.dropTempView(name)
+
+
+def arrow_contract(columns: Schema) -> pa.Schema:
+    """The contract as an Arrow schema; names may be equal."""
+    numbered = tuple(Column(f"c{place}", column.type) for place, column in enumerate(columns))
+    struct = StructType.fromDDL(ddl(numbered))
+    assert isinstance(struct, StructType)
+    schema = to_arrow_schema(struct)
+    fields = [field.with_name(c.name) for field, c in zip(schema, columns, strict=True)]
+    return pa.schema(fields)
 
 
 def keeps_contract(frame: DataFrame, columns: Schema) -> bool:

@@ -34,9 +34,17 @@ def to_spark(spark: SparkSession, rows: Any, columns: Sequence[str]) -> DataFram
         # Without a value there is no type; any that can be cast to the table's will do.
         rows = pa.table({name: pa.array([], pa.string()) for name in rows.column_names})
     try:
-        return spark.createDataFrame(rows)
+        return from_arrow(spark, rows)
     except PySparkException as error:
         raise InvalidArgument(f"Spark has no type for some of the rows: {error}.") from error
+
+
+def from_arrow(spark: SparkSession, table: pa.Table) -> DataFrame:
+    """A Spark DataFrame of an Arrow table.
+
+    In one piece: Spark stops reading at the first empty piece of a table, and the rest would be lost.
+    """
+    return spark.createDataFrame(table.combine_chunks())
 
 
 def _from_list(rows: Any, columns: Sequence[str]) -> pa.Table:

@@ -21,6 +21,11 @@ TABLES: dict[str, tuple[str, ...]] = {
 
 # Tables that advance together, by the key they share.
 SCRAMBLES: tuple[tuple[str, str], ...] = (("orders", "o_orderkey"), ("lineitem", "l_orderkey"))
+# With these every query has a stream that fits; the large tables are then stored twice more.
+MORE_SCRAMBLES = (
+    *(("part", "p_partkey"), ("partsupp", "ps_partkey"), ("lineitem", "l_partkey")),
+    *(("customer", "c_custkey"), ("orders", "o_custkey")),
+)
 
 QUERIES = range(1, 23)
 
@@ -32,12 +37,15 @@ def register(database: Database, directory: str | Path, replace: bool = False) -
         database.register(table, str(pattern), key=key, replace=replace)
 
 
-def scramble(database: Database, blocks: int = 128) -> None:
-    """Scramble the large tables by the keys that most queries join them on, where it is not done."""
+def scramble(database: Database, blocks: int = 128, more: bool = False) -> None:
+    """Scramble the large tables by the keys that most queries join them on, where it is not done.
+
+    With ``more`` also by the keys that the other queries need.
+    """
     done = {
         (table.name, scramble.by) for table in database.tables() for scramble in table.scrambles
     }
-    for table, key in SCRAMBLES:
+    for table, key in (*SCRAMBLES, *(MORE_SCRAMBLES if more else ())):
         if (table, (key,)) not in done:
             database.scramble(table, key, blocks=blocks)
 

@@ -1,0 +1,106 @@
+"""A progressive query's part in Spark: its scrambles opened once, its static parts kept, its batches run."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Collection, Mapping
+from types import TracebackType
+
+import pyarrow as pa
+from pyspark import StorageLevel
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import to_arrow_schema
+
+from sooner.algebra.relation import Map, Relation, Scan
+from sooner.engine.failures import plain_errors
+from sooner.engine.frames import from_arrow
+from sooner.engine.hashing import BLOCK
+from sooner.engine.rows import scramble_rows
+from sooner.sql import quote, render
+from sooner.storage.records import Scramble, Table
+
+
+class Streaming:
+    """What a progressive query holds in Spark; leaving it gives everything back and stops its jobs."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._spark = spark
+        self._prefix = f"__sooner_{uuid.uuid4().hex[:12]}"
+        self._group = f"{self._prefix}_progress"
+        self._views: dict[str, str] = {}
+        self._streams: set[str] = set()
+        self._kept: list[DataFrame] = []
+        self._closed = False
+
+    def __enter__(self) -> Streaming:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def open_scramble(self, name: str, table: Table, scramble: Scramble) -> None:
+        """Make a scramble readable by block under a name."""
+        self._streams.add(name)
+        self._view(name, scramble_rows(self._spark, table, scramble))
+
+    def keep(self, name: str, plan: Relation) -> None:
+        """Make the rows of a plan readable under a name; they are computed once, when first needed."""
+        with plain_errors():
+            frame = self._spark.sql(render(plan)).persist(StorageLevel.MEMORY_AND_DISK)
+        self._kept.append(frame)
+        self._view(name, frame)
+
+    def schema(self, plan: Relation) -> pa.Schema:
+        """The columns a plan gives, as Spark decides; nothing runs."""
+        with plain_errors():
+            return to_arrow_schema(self._frame(plan, ()).schema)
+
+    def run(self, plan: Relation, blocks: Collection[int]) -> pa.Table:
+        """The rows a plan gives from some blocks of what it streams. For any thread."""
+        self._spark.sparkContext.setJobGroup(self._group, "progressive answer", True)
+        with plain_errors():
+            return self._frame(plan, blocks).toArrow()
+
+    def finish(self, plan: Relation, states: Mapping[str, pa.Table]) -> pa.Table:
+        """The rows a plan gives over local tables that stand for its states."""
+        for name, table in states.items():
+            self._view(name, from_arrow(self._spark, table))
+        return self.run(plan, ())
+
+    def cancel(self) -> None:
+        """Stop the jobs that are running."""
+        self._spark.sparkContext.cancelJobGroup(self._group)
+
+    def close(self) -> None:
+        """Stop all jobs, forget kept rows and views."""
+        if self._closed:
+            return
+        self._closed = True
+        self.cancel()
+        for frame in self._kept:
+            frame.unpersist()
+        for view in set(self._views.values()):
+            self._spark.catalog.dropTempView(view)
+
+    def _view(self, name: str, frame: DataFrame) -> None:
+        view = f"{self._prefix}{name}"
+        frame.createOrReplaceTempView(view)
+        self._views[name] = view
+
+    def _frame(self, plan: Relation, blocks: Collection[int]) -> DataFrame:
+        # Only the list of blocks differs between batches: Spark compiles the same code once.
+        chosen = ", ".join(str(block) for block in sorted(blocks)) or "-1"
+
+        def leaf(node: Scan | Map) -> str:
+            assert isinstance(node, Scan), "a Map is not streamed"
+            view = quote(self._views[node.table])
+            if node.table in self._streams:
+                return f"(SELECT * FROM {view} WHERE {BLOCK} IN ({chosen}))"
+            return view
+
+        return self._spark.sql(render(plan, leaf))

@@ -1,0 +1,1 @@
+"""Answers that refine until they are exact."""

@@ -1,0 +1,33 @@
+"""Which blocks to read next: in random order, few at first and more later."""
+
+from __future__ import annotations
+
+import numpy as np
+
+_GROWTH = 1.5
+_LARGEST_SHARE = 0.1
+
+
+def batches(blocks: int, seed: int, count: int | None = None) -> list[tuple[int, ...]]:
+    """The blocks of each batch. Without a ``count`` the first is one block and the largest a tenth.
+
+    A small first batch brings the first answer early; larger ones later keep the whole near the time
+    of an exact answer.
+
+    >>> [len(batch) for batch in batches(128, seed=7)]
+    [1, 2, 3, 4, 6, 9, 13, 13, 13, 13, 13, 13, 13, 12]
+    >>> [len(batch) for batch in batches(8, seed=7, count=3)]
+    [3, 3, 2]
+    """
+    order = [int(block) for block in np.random.default_rng(seed).permutation(blocks)]
+    if count is not None:
+        parts = np.array_split(np.array(order), min(count, blocks))
+        return [tuple(int(block) for block in part) for part in parts]
+    largest = max(1, round(blocks * _LARGEST_SHARE))
+    found, size, start = [], 1.0, 0
+    while start < blocks:
+        step = min(largest, max(1, round(size)))
+        found.append(tuple(order[start : start + step]))
+        start += step
+        size *= _GROWTH
+    return found

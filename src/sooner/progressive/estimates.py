@@ -1,0 +1,93 @@
+"""Rows on the way: columns that are what they are, and columns of which there are R + 1 versions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from sooner.statistics import effective_replicates, interval
+from sooner.statistics.arrays import Floats
+from sooner.statistics.intervals import Interval
+
+
+@dataclass(frozen=True)
+class Varying:
+    """A column of estimates: ``theta`` has the estimate in row 0 and R leave-one-out ones after it.
+
+    ``contributions`` says how much each replicate brings to each cell; see ``statistics.interval``.
+    """
+
+    theta: Floats
+    contributions: Floats
+    positive: bool = False
+    certain_low: Floats | None = None
+    fewest: int = 5
+
+    def take(self, places: npt.NDArray[np.int64]) -> Varying:
+        """The cells at these places."""
+        return replace(
+            self,
+            theta=self.theta[:, places],
+            contributions=self.contributions[places],
+            certain_low=None if self.certain_low is None else self.certain_low[places],
+        )
+
+    def interval(self, progress: float, confidence: float) -> Interval:
+        """The interval of each cell; unknown without replicates."""
+        if len(self.theta) <= 2:
+            nothing = np.full(self.theta.shape[1], np.nan)
+            return Interval(nothing, nothing)
+        return interval(
+            self.theta,
+            progress,
+            self.contributions,
+            confidence,
+            positive=self.positive,
+            certain_low=self.certain_low,
+            fewest=self.fewest,
+        )
+
+
+@dataclass(frozen=True)
+class Extreme:
+    """A MIN or MAX so far: the true one can only be further out."""
+
+    values: pa.ChunkedArray
+    least: bool
+
+    def take(self, places: npt.NDArray[np.int64]) -> Extreme:
+        """The cells at these places."""
+        return replace(self, values=self.values.take(pa.array(places)))
+
+
+Column: TypeAlias = pa.ChunkedArray | Varying | Extreme
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows of columns that are certain (Arrow) or not; ``chosen``: others may still take their place."""
+
+    columns: Mapping[str, Column]
+    count: int
+    chosen: bool = False
+
+    def take(self, places: npt.NDArray[np.int64], chosen: bool = False) -> Rows:
+        """The rows at these places, in this order."""
+        columns = {
+            name: column.take(places)
+            if isinstance(column, Varying)
+            else column.take(pa.array(places))
+            for name, column in self.columns.items()
+        }
+        return Rows(columns, len(places), self.chosen or chosen)
+
+
+def weaker(one: Floats, other: Floats) -> Floats:
+    """Cell by cell the contributions that rest on fewer replicates."""
+    better = effective_replicates(one).freedom <= effective_replicates(other).freedom
+    return np.where(better[:, None], one, other)

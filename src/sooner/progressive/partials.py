@@ -1,0 +1,133 @@
+"""Aggregates as partial results that can be merged: what a batch computes and what becomes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from sqlglot import exp
+
+from sooner.algebra import Item
+from sooner.algebra.relation import aggregate_call
+from sooner.algebra.scalar import Scalar
+from sooner.statistics import leave_one_out
+from sooner.statistics.arrays import Floats
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """Rows read of the table that is counted, by replicate, and in all."""
+
+    rows: Floats
+    total: float
+
+
+# From the merged partials of each group (Arrow) to the exact value.
+Exact = Callable[[Sequence[pa.ChunkedArray], pa.DataType], Any]
+# From the partials by group and replicate (NumPy, empty is 0) to the R + 1 estimates of each group.
+Estimates = Callable[[Sequence[Floats], Scaling], Floats]
+
+
+@dataclass(frozen=True)
+class Accumulator:
+    """How one aggregate is kept: its partial columns, how they merge, and what they are worth.
+
+    ``merge`` names an Arrow aggregation for each partial. ``grows``: a total of what cannot be negative
+    is certain to be at least what was seen. ``sparse``: needs more replicates, being a ratio.
+    """
+
+    name: str
+    partials: tuple[Item, ...]
+    merge: tuple[str, ...]
+    exact: Exact
+    estimates: Estimates
+    is_extreme: bool = False
+    is_count: bool = False
+    is_ratio: bool = False
+
+
+def accumulator(item: Item) -> Accumulator | None:
+    """The accumulator of an aggregate; ``None`` for one whose parts cannot be merged exactly."""
+    call = aggregate_call(item.scalar)
+    if call is None or isinstance(call.this, exp.Distinct):
+        return None
+    condition = item.scalar.expression if isinstance(item.scalar, exp.Filter) else None
+
+    def part(number: int, function: Scalar) -> Item:
+        filtered = function
+        if condition is not None:
+            filtered = exp.Filter(this=function, expression=condition.copy())
+        return Item(f"{item.name}__{number}", filtered)
+
+    of = call.this
+    match call:
+        case exp.Count():
+            return Accumulator(
+                item.name, (part(0, call.copy()),), ("sum",), _count, _total, is_count=True
+            )
+        case exp.Sum():
+            return Accumulator(item.name, (part(0, call.copy()),), ("sum",), _cast, _total)
+        case exp.Avg():
+            total, count = exp.Sum(this=of.copy()), exp.Count(this=of.copy(), big_int=True)
+            parts = (part(0, total), part(1, count))
+            return Accumulator(item.name, parts, ("sum", "sum"), _average, _ratio, is_ratio=True)
+        case exp.Min() | exp.Max() if len(call.args.get("expressions") or ()) == 0:
+            merge = "min" if isinstance(call, exp.Min) else "max"
+            return Accumulator(
+                item.name, (part(0, call.copy()),), (merge,), _cast, _raw, is_extreme=True
+            )
+    return None
+
+
+def _cast(parts: Sequence[pa.ChunkedArray], type_: pa.DataType) -> pa.ChunkedArray:
+    return parts[0].cast(type_)
+
+
+def _count(parts: Sequence[pa.ChunkedArray], type_: pa.DataType) -> pa.ChunkedArray:
+    return pc.fill_null(parts[0], 0).cast(type_)
+
+
+def _average(parts: Sequence[pa.ChunkedArray], type_: pa.DataType) -> pa.Array:
+    total, count = parts
+    if not pa.types.is_decimal(type_):
+        counted = pc.if_else(pc.equal(count, 0), pa.scalar(None, pa.int64()), count)
+        return pc.divide(total.cast(pa.float64()), counted.cast(pa.float64())).cast(type_)
+    # As Spark does: to 38 decimals, then to those of the type, half up both times.
+    averages = [
+        None if one is None or not number else _half_up_average(one, number, type_.scale)
+        for one, number in zip(total.to_pylist(), count.to_pylist(), strict=True)
+    ]
+    return pa.array(averages, type_)
+
+
+def _half_up_average(total: Decimal, count: int, scale: int) -> Decimal:
+    sign, digits, exponent = total.as_tuple()
+    assert isinstance(exponent, int)
+    unscaled = int("".join(map(str, digits)) or "0")
+    precise = _divide_half_up(unscaled * 10 ** (38 + exponent), count)
+    rounded = _divide_half_up(precise, 10 ** (38 - scale))
+    return Decimal((sign, tuple(map(int, str(rounded))), -scale))
+
+
+def _divide_half_up(number: int, by: int) -> int:
+    return (2 * number + by) // (2 * by)
+
+
+def _total(parts: Sequence[Floats], scaling: Scaling) -> Floats:
+    return leave_one_out(parts[0], scaling.rows, scaling.total)
+
+
+def _ratio(parts: Sequence[Floats], scaling: Scaling) -> Floats:
+    above, below = (leave_one_out(part, scaling.rows, scaling.total) for part in parts)
+    found = np.full_like(above, np.nan)
+    np.divide(above, below, out=found, where=below != 0)
+    return found
+
+
+def _raw(parts: Sequence[Floats], scaling: Scaling) -> Floats:
+    raise AssertionError("an extreme is shown as it is")
