@@ -8,6 +8,9 @@ from sooner.algebra.relation import Opaque, Relation
 from sooner.algebra.text import plan_text
 from sooner.analysis import TableInfo, estimate, lineage_blocks, lineage_text, primary_key
 from sooner.prepare import Prepared
+from sooner.progressive.cut import CannotStream
+from sooner.progressive.describe import describe
+from sooner.progressive.streams import choose_stream
 from sooner.storage import Table
 
 
@@ -15,6 +18,7 @@ def explain_text(prepared: Prepared, tables: Sequence[Table]) -> str:
     """The explanation of a prepared query over its tables."""
     sections = [
         _method(prepared),
+        _section("With progress()", _progress(prepared, tables)),
         _section("Reads", [_table(table) for table in tables] or ["no registered table"]),
         _section("Gives", [f"{column.name}: {column.type}" for column in prepared.columns]),
     ]
@@ -39,6 +43,18 @@ def _method(prepared: Prepared) -> str:
             f"{prepared.plan.reason}."
         )
     return "Exact, in one step, through Sooner's own plan."
+
+
+def _progress(prepared: Prepared, tables: Sequence[Table]) -> list[str]:
+    known = {table.name.lower(): table for table in tables}
+    try:
+        stream = choose_stream(prepared.plan, known, table_infos(tables), None)
+    except CannotStream as obstacle:
+        return [f"Exact, in one step: {obstacle}."]
+    lines = describe(stream)
+    if not stream.is_worth_it:
+        lines.append("So little data is answered exactly at once, unless batches= is given.")
+    return lines
 
 
 def _table(table: Table) -> str:

@@ -47,6 +47,8 @@ class Frame:
     ) -> None:
         self._database = database
         self.prepared: Prepared = database._prepare(text, maps or {})
+        self._evolving: Iterator[Answer] | None = None
+        self._latest: Answer | None = None
 
     @property
     def columns(self) -> Schema:
@@ -82,6 +84,25 @@ class Frame:
         wanted = None if stream is None else _many(stream)
         request = Request(batches, confidence, seed, error, within, slack, wanted)
         return self._database._answers(self.prepared, request)
+
+    def get(self) -> Answer:
+        """The next answer of an evolving query: each call knows more, until it is final."""
+        if self._evolving is None:
+            self._evolving = self.progress()
+        self._latest = next(self._evolving, self._latest)
+        assert self._latest is not None, "a query has at least one answer"
+        return self._latest
+
+    @property
+    def is_final(self) -> bool:
+        """Whether the last :meth:`get` was exact."""
+        return self._latest is not None and self._latest.final
+
+    def get_final(self) -> Answer:
+        """The exact answer, at the end of the evolving query."""
+        while not self.is_final:
+            self.get()
+        return self.get()
 
     def explain(self) -> str:
         """What will happen and why, before anything runs."""

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from sooner.answer import Answer, Bounds, Status, Uncertainty
 from sooner.display import is_number
-from sooner.progressive.estimates import Column, Extreme, Rows, Varying
+from sooner.progressive.estimates import Column, Extreme, Rows, Varying, certain_rows
 from sooner.statistics import simultaneous
 from sooner.statistics.arrays import Floats
 from sooner.statistics.intervals import Interval
@@ -61,13 +62,13 @@ def unknown_answer(table: pa.Table, open_columns: Sequence[str], moment: Moment)
         if name in open_columns and is_number(values.type):
             numbers = np.asarray(values.cast(pa.float64()).to_numpy(zero_copy_only=False))
             columns[name] = Varying(numbers[None, :], np.zeros((len(numbers), 1)))
-    return answer_of(Rows(columns, table.num_rows), moment)
+    return answer_of(certain_rows(columns, table.num_rows), moment)
 
 
 def widest(rows: Rows, progress: float, confidence: float) -> float | None:
     """The widest relative half-width, all cells right at once; ``None`` while one is unknown."""
     varying = [column for column in rows.columns.values() if isinstance(column, Varying)]
-    if rows.chosen or any(isinstance(column, Extreme) for column in rows.columns.values()):
+    if rows.chosen.any() or any(isinstance(column, Extreme) for column in rows.columns.values()):
         return None
     cells = sum(column.theta.shape[1] for column in varying)
     worst = 0.0
@@ -98,7 +99,7 @@ def _typed(values: Floats, type_: pa.DataType) -> pa.Array:
 
 
 def _uncertainty(
-    column: Column, values: pa.ChunkedArray, chosen: bool, moment: Moment
+    column: Column, values: pa.ChunkedArray, chosen: npt.NDArray[np.bool_], moment: Moment
 ) -> Uncertainty | None:
     if isinstance(column, Extreme):
         nothing = pa.chunked_array([pa.nulls(len(values), values.type)])
@@ -106,12 +107,20 @@ def _uncertainty(
         return Uncertainty(bounds, (Status.UNKNOWN,) * len(values))
     if isinstance(column, Varying):
         found = column.interval(moment.progress, moment.confidence)
-        known = Status.SELECTED if chosen else Status.ESTIMATE
-        status = tuple(known if one else Status.UNKNOWN for one in found.known)
-        return Uncertainty(_bounds(found), status)
-    if chosen:
-        return Uncertainty(Bounds(values, values), (Status.SELECTED,) * len(values))
+        return Uncertainty(_bounds(found), _statuses(found.known, chosen, Status.ESTIMATE))
+    if chosen.any():
+        known = np.ones(len(values), np.bool_)
+        return Uncertainty(Bounds(values, values), _statuses(known, chosen, Status.EXACT))
     return None
+
+
+def _statuses(
+    known: npt.NDArray[np.bool_], chosen: npt.NDArray[np.bool_], otherwise: Status
+) -> tuple[Status, ...]:
+    return tuple(
+        Status.UNKNOWN if not sure else Status.SELECTED if picked else otherwise
+        for sure, picked in zip(known, chosen, strict=True)
+    )
 
 
 def _bounds(found: Interval) -> Bounds:

@@ -11,14 +11,14 @@ from time import perf_counter
 import numpy as np
 import pyarrow as pa
 
-from sooner.analysis import How, derivation
 from sooner.answer import Answer
 from sooner.engine.streaming import Streaming
 from sooner.errors import InvalidArgument
 from sooner.progressive.answers import METHOD, Moment, answer_of, unknown_answer, widest
 from sooner.progressive.batches import batches
 from sooner.progressive.cut import stream_name
-from sooner.progressive.estimates import Extreme, Rows, Varying
+from sooner.progressive.describe import uncertain_columns
+from sooner.progressive.estimates import Rows
 from sooner.progressive.evaluate import NotNumeric
 from sooner.progressive.partials import Scaling
 from sooner.progressive.states import Kept
@@ -143,7 +143,7 @@ class Progress:
             for one in self._kept
         }
         try:
-            rows = over_estimates(self._stream.cut.top, states)
+            rows = over_estimates(self._stream.cut.top, states, self._request.slack)
         except NotNumeric:
             return None, self._by_spark(states)
         return rows, answer_of(rows, self._moment())
@@ -153,19 +153,9 @@ class Progress:
         tables = {one.state.name: _table(states[one.state.name], one.schema) for one in self._kept}
         top = self._stream.cut.top
         table = self._streaming.finish(top, tables).rename_columns(self._schema.names)
-        changing = {
-            (name, place)
-            for name, rows in states.items()
-            for place, column in rows.columns.items()
-            if isinstance(column, Varying | Extreme)
-        }
-        open_columns = [
-            promised
-            for promised, found in zip(self._schema.names, derivation(top).values(), strict=True)
-            if found.how is How.AGGREGATED
-            or any((source.table, source.column) in changing for source in found.sources)
-        ]
-        return unknown_answer(table, open_columns, self._moment())
+        names = dict(zip(top.names, self._schema.names, strict=True))
+        uncertain = [names[name] for name in uncertain_columns(top, self._stream.cut.states)]
+        return unknown_answer(table, uncertain, self._moment())
 
     def _moment(self) -> Moment:
         details = {"state_bytes": sum(one.bytes for one in self._kept)}

@@ -61,11 +61,7 @@ class State:
     carried: Relation | None = None
     by: tuple[SortKey, ...] = ()
     keep: int | None = None
-
-    @property
-    def open_groups(self) -> int:
-        """1 if groups can still grow after they were seen."""
-        return int(self.aggregate is not None)
+    expected_rows: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -236,8 +232,7 @@ class _Cutter:
             return self._with_static(plan, left, right)
         if left.is_static and right.is_delta and plan.kind is JoinKind.SEMI:
             return self._exists(plan, left, right)
-        if left.is_delta or right.is_delta:
-            raise CannotStream("rows are compared with an aggregate that is still an estimate")
+        # Rows that meet an aggregate which is still an estimate are all kept and joined anew each time.
         return _Part(plan.with_children(self.as_top(left), self.as_top(right)))
 
     def _join_deltas(self, plan: Join, left: _Part, right: _Part, first: int) -> _Part:
@@ -304,7 +299,10 @@ class _Cutter:
     def _rows(self, part: _Part, by: tuple[SortKey, ...] = (), keep: int | None = None) -> Scan:
         if keep is None and part.expected_rows > _MOST_ROWS:
             raise CannotStream("the answer has too many rows to keep")
-        return self._state(State(self._name(), part.plan, part.counted, by=by, keep=keep))
+        state = State(self._name(), part.plan, part.counted, by=by, keep=keep)
+        return self._state(
+            replace(state, expected_rows=part.expected_rows if keep is None else keep)
+        )
 
     def _state(self, state: State) -> Scan:
         shown = state.aggregate or state.delta

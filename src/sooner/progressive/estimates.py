@@ -70,21 +70,37 @@ Column: TypeAlias = pa.ChunkedArray | Varying | Extreme
 
 @dataclass(frozen=True)
 class Rows:
-    """Rows of columns that are certain (Arrow) or not; ``chosen``: others may still take their place."""
+    """Rows of columns that are certain (Arrow) or not.
+
+    ``chosen`` marks rows that an estimate chose: another may still take their place, or they go.
+    """
 
     columns: Mapping[str, Column]
-    count: int
-    chosen: bool = False
+    chosen: npt.NDArray[np.bool_]
 
-    def take(self, places: npt.NDArray[np.int64], chosen: bool = False) -> Rows:
+    @property
+    def count(self) -> int:
+        """How many rows there are."""
+        return len(self.chosen)
+
+    def take(self, places: npt.NDArray[np.int64]) -> Rows:
         """The rows at these places, in this order."""
         columns = {
             name: column.take(places)
-            if isinstance(column, Varying)
+            if isinstance(column, Varying | Extreme)
             else column.take(pa.array(places))
             for name, column in self.columns.items()
         }
-        return Rows(columns, len(places), self.chosen or chosen)
+        return Rows(columns, self.chosen[places])
+
+    def also_chosen(self, chosen: npt.NDArray[np.bool_] | bool) -> Rows:
+        """The same rows, more of them marked."""
+        return replace(self, chosen=self.chosen | chosen)
+
+
+def certain_rows(columns: Mapping[str, Column], count: int) -> Rows:
+    """Rows none of which an estimate chose."""
+    return Rows(columns, np.zeros(count, np.bool_))
 
 
 def weaker(one: Floats, other: Floats) -> Floats:

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from sooner.algebra import Aggregate, Limit, Relation, Sort
 from sooner.progressive.cut import REPLICATE, State
-from sooner.progressive.estimates import Column, Extreme, Rows, Varying
+from sooner.progressive.estimates import Column, Extreme, Rows, Varying, certain_rows
 from sooner.progressive.partials import Accumulator, Scaling, accumulator
 from sooner.statistics.arrays import Floats
 
@@ -119,7 +119,8 @@ class Kept:
             if self.state.aggregate is not None:
                 table = self._merged(table, self.state.aggregate.keys)
             columns: dict[str, Column] = dict(zip(table.column_names, table.columns, strict=True))
-            return Rows(columns, table.num_rows, chosen=self.state.keep is not None)
+            rows = certain_rows(columns, table.num_rows)
+            return rows.also_chosen(self.state.keep is not None)
         keys = self.state.aggregate.keys
         whole = self._merged(self._table, keys)
         columns = {key: whole.column(key) for key in keys}
@@ -135,7 +136,7 @@ class Kept:
                     for part in one.partials
                 ]
                 columns[one.name] = self._varying(one, parts, scaling)
-        return Rows(columns, whole.num_rows)
+        return certain_rows(columns, whole.num_rows)
 
     def _replicate(self) -> npt.NDArray[np.int64]:
         assert self._table is not None

@@ -19,6 +19,7 @@ from sooner.storage import Table
 from sooner.storage.records import Scramble
 
 _MOST_CHOICES = 512
+_BYTES_OF_A_KEPT_ROW = 100
 # Below this Spark's exact answer comes about as soon as a first estimate.
 _WORTH_BYTES = 50_000_000
 
@@ -81,9 +82,11 @@ def choose_stream(
 
 
 def _cost(stream: Stream) -> tuple[float, int]:
+    """What is read before the first answer and what is handled again for each; then estimates."""
+    kept = sum(state.expected_rows for state in stream.cut.states) * _BYTES_OF_A_KEPT_ROW
     # Groups that come complete are exact at once; others are estimates.
-    open_groups = sum(state.open_groups for state in stream.cut.states)
-    return stream.static_bytes, open_groups
+    estimated = sum(state.aggregate is not None for state in stream.cut.states)
+    return stream.static_bytes + kept, estimated
 
 
 def _choices(

@@ -8,57 +8,67 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
+from sqlglot import exp
 
 from sooner.algebra import Filter, Join, JoinKind, Limit, Project, Relation, Scan, Sort
-from sooner.algebra.scalar import Scalar, SortKey, columns_of, is_column
+from sooner.algebra.scalar import Scalar, SortKey, columns_of, conjuncts, is_column
 from sooner.progressive.estimates import Column, Extreme, Rows, Varying, weaker
 from sooner.progressive.evaluate import NotNumeric, evaluate
+from sooner.statistics import jackknife_error
 from sooner.statistics.arrays import Floats
 
 # A ratio needs more replicates than a total (progressive.md §4).
 _FEWEST_FOR_SEVERAL = 12
+# iOLAP's variation range, to which the slack is added.
+_RANGE = 2.5
+_COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE)
 
 
-def over_estimates(top: Relation, states: Mapping[str, Rows]) -> Rows:
-    """The rows of the top as they look now. Raises :class:`NotNumeric` for what Spark must do."""
+def over_estimates(top: Relation, states: Mapping[str, Rows], slack: float = 2.0) -> Rows:
+    """The rows of the top as they look now. Raises :class:`NotNumeric` for what Spark must do.
+
+    A condition on an estimate is decided if it holds or fails over (2.5 + ``slack``) standard errors;
+    a row that passes undecided is marked as chosen.
+    """
     match top:
         case Scan():
             if top.table not in states:
                 raise NotNumeric(top.table)
             rows = states[top.table]
             columns = dict(zip(top.names, rows.columns.values(), strict=True))
-            return Rows(columns, rows.count, rows.chosen)
+            return Rows(columns, rows.chosen)
         case Project():
-            rows = over_estimates(top.child, states)
+            rows = over_estimates(top.child, states, slack)
             columns = {item.name: _item(item.scalar, rows) for item in top.items}
-            return Rows(columns, rows.count, rows.chosen)
+            return Rows(columns, rows.chosen)
         case Filter():
-            rows = over_estimates(top.child, states)
-            return rows.take(_true(top.condition, rows))
+            rows = over_estimates(top.child, states, slack)
+            return _where(top.condition, rows, slack)
         case Join() if top.kind is JoinKind.INNER:
-            return _beside(top, states)
+            return _beside(top, states, slack)
         case Sort():
-            rows = over_estimates(top.child, states)
+            rows = over_estimates(top.child, states, slack)
             return rows.take(_order(top.by, rows))
         case Limit():
-            rows = over_estimates(top.child, states)
-            last = rows.count if top.count is None else top.offset + top.count
-            cut_off = rows.count > last
-            return rows.take(np.arange(min(top.offset, rows.count), min(last, rows.count)), cut_off)
+            rows = over_estimates(top.child, states, slack)
+            last = rows.count if top.count is None else min(rows.count, top.offset + top.count)
+            first = min(top.offset, rows.count)
+            cut_off = first > 0 or last < rows.count
+            return rows.take(np.arange(first, last)).also_chosen(cut_off)
     raise NotNumeric(type(top).__name__)
 
 
-def _beside(top: Join, states: Mapping[str, Rows]) -> Rows:
+def _beside(top: Join, states: Mapping[str, Rows], slack: float) -> Rows:
     """A join with one row, such as a total: it stands beside every row of the other side."""
-    left, right = over_estimates(top.left, states), over_estimates(top.right, states)
+    left, right = (over_estimates(side, states, slack) for side in (top.left, top.right))
     if right.count == 1:
         right = right.take(np.zeros(left.count, np.int64))
     elif left.count == 1:
         left = left.take(np.zeros(right.count, np.int64))
     else:
         raise NotNumeric("a join of two sets of estimates")
-    both = Rows({**left.columns, **right.columns}, left.count, left.chosen or right.chosen)
-    return both if top.condition is None else both.take(_true(top.condition, both))
+    both = Rows({**left.columns, **right.columns}, left.chosen | right.chosen)
+    return both if top.condition is None else _where(top.condition, both, slack)
 
 
 def _item(scalar: Scalar, rows: Rows) -> Column:
@@ -66,10 +76,9 @@ def _item(scalar: Scalar, rows: Rows) -> Column:
         return rows.columns[scalar.name]
     used = [rows.columns[name] for name in sorted(columns_of(scalar))]
     varying = [column for column in used if isinstance(column, Varying)]
-    value = evaluate(scalar, _numbers(rows, columns_of(scalar)))
     if not varying:
-        value = np.broadcast_to(value, (1, rows.count))
-        return pa.chunked_array([pa.array(value[0], from_pandas=True)])
+        raise NotNumeric(scalar.sql("spark"))  # exact values stay exact: floating numbers are not
+    value = evaluate(scalar, _numbers(rows, columns_of(scalar)))
     contributions = varying[0].contributions
     for other in varying[1:]:
         contributions = weaker(contributions, other.contributions)
@@ -95,9 +104,22 @@ def _numbers(rows: Rows, names: frozenset[str]) -> dict[str, Floats]:
     return found
 
 
-def _true(condition: Scalar, rows: Rows) -> npt.NDArray[np.int64]:
-    truth = evaluate(condition, _numbers(rows, columns_of(condition)))
-    return np.flatnonzero(np.broadcast_to(truth[0], (rows.count,)) == 1)
+def _where(condition: Scalar, rows: Rows, slack: float) -> Rows:
+    """The rows for which a condition is true now, marked where it could still turn out otherwise."""
+    columns = _numbers(rows, columns_of(condition))
+    truth = np.broadcast_to(evaluate(condition, columns)[0], (rows.count,)) == 1
+    undecided = np.zeros(rows.count, np.bool_)
+    for part in conjuncts(condition):
+        if not any(isinstance(rows.columns[name], Varying) for name in columns_of(part)):
+            continue
+        if not isinstance(part, _COMPARISONS):
+            undecided[:] = True
+            continue
+        distance = evaluate(exp.Sub(this=part.left.copy(), expression=part.right.copy()), columns)
+        error = jackknife_error(distance, 0.0)
+        # Not a number, with too few replicates, is undecided too.
+        undecided |= ~(np.abs(distance[0]) > (_RANGE + slack) * error)
+    return rows.also_chosen(undecided).take(np.flatnonzero(truth))
 
 
 def _order(by: Sequence[SortKey], rows: Rows) -> npt.NDArray[np.int64]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 import sys
 from collections.abc import Callable
 from datetime import timedelta
@@ -10,9 +12,11 @@ from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 import typer
+from rich.console import Console
 
 from sooner.database import Database, connect
 from sooner.errors import InvalidArgument, SoonerError
+from sooner.serve.live import Watched, watch
 from sooner.serve.output import OutputFormat, say, show_tables, write_answer
 from sooner.tpch import generate
 
@@ -133,13 +137,47 @@ def query(
         OutputFormat.TABLE
     ),
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Write to a file.")] = None,
+    progress: Annotated[
+        bool, typer.Option("--progress", help="Show answers as they refine; Ctrl-C keeps the last.")
+    ] = False,
+    error: Annotated[
+        str | None, typer.Option(help="Stop when every value is this close: 1% or 0.01.")
+    ] = None,
+    within: Annotated[
+        str | None, typer.Option(help="Stop at the first answer after 5s, 500ms or 2m.")
+    ] = None,
+    confidence: Annotated[
+        str | None, typer.Option(help="How sure the intervals are: 95% or 0.95.")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="Another seed reads in another order.")] = None,
+    stream: Annotated[
+        str | None, typer.Option(help="Tables to read in steps, separated by commas.")
+    ] = None,
     home: Home = DEFAULT_HOME,
     catalog: CatalogUrl = None,
 ) -> None:
-    """Answer a query."""
+    """Answer a query; with --progress or an option that needs it, in answers that refine."""
     text = _sql_text(sql, file)
-    with _open(home, catalog) as database:
-        write_answer(database.sql(text).exact(), format, output)
+    wanted: dict[str, Any] = {
+        "error": None if error is None else _share("--error", error, "1%", "0.01"),
+        "within": None if within is None else _seconds("--within", within),
+        "confidence": None
+        if confidence is None
+        else _share("--confidence", confidence, "95%", "0.95"),
+        "seed": seed,
+        "stream": None if stream is None else _names(stream),
+    }
+    wanted = {name: value for name, value in wanted.items() if value is not None}
+    if not progress and not wanted:
+        with _open(home, catalog) as database:
+            write_answer(database.sql(text).exact(), format, output)
+        return
+    # Standard output may carry data for a program; then what is for people goes beside it.
+    aside = format is not OutputFormat.TABLE or output is not None
+    with connect(home, catalog=catalog, progress=False) as database:
+        watched = watch(database.sql(text).progress(**wanted), Console(stderr=aside))
+        write_answer(watched.last, format, output)
+    _say_if_not_final(watched)
 
 
 @app.command()
@@ -180,6 +218,42 @@ def _open(home: Path, catalog: str | None) -> Database:
 
 def _names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def _share(option: str, text: str, *examples: str) -> float:
+    """A part of the whole: ``1%`` or ``0.01``."""
+    use = f"{option} takes a share such as {' or '.join(examples)}"
+    number = text.strip()
+    is_percent = number.endswith("%")
+    try:
+        share = float(number.removesuffix("%")) / (100 if is_percent else 1)
+    except ValueError as error:
+        raise InvalidArgument(f"{use}, not {text!r}.") from error
+    if not 0 < share < math.inf:
+        raise InvalidArgument(f"{use}, above 0, not {text!r}.")
+    if share >= 1 and not is_percent:
+        raise InvalidArgument(f"{use}; {text} alone would be {share:.0%}. Say {text}%?")
+    return share
+
+
+_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "": 1.0}
+
+
+def _seconds(option: str, text: str) -> float:
+    """A time: ``5s``, ``500ms``, ``2m``, or plain seconds."""
+    found = re.fullmatch(r"(\d+\.?\d*|\.\d+)\s*([a-z]*)", text.strip().lower())
+    if found is None or found[2] not in _UNITS or not float(found[1]) > 0:
+        raise InvalidArgument(
+            f"{option} takes a time above 0 such as 5s, 500ms or 2m, not {text!r}."
+        )
+    return float(found[1]) * _UNITS[found[2]]
+
+
+def _say_if_not_final(watched: Watched) -> None:
+    if watched.interrupted:
+        say("Stopped: this is the last answer there was, and it is not final.")
+    elif not watched.last.final:
+        say("Stopped early as asked: this answer is not final.")
 
 
 def _sql_text(sql: str | None, file: Path | None) -> str:
