@@ -284,24 +284,28 @@ class Database:
     def _answers(self, prepared: Prepared, request: Request) -> Iterator[Answer]:
         """Answers that refine, or the exact one at once where there is nothing to stream."""
         with Streaming(self.spark) as streaming:
-            with binding.lock:
-                tables = {name: self._bind(name) for name in prepared.tables}
-                try:
-                    stream = choose_stream(
-                        prepared.plan, tables, table_infos(tables.values()), request.stream
-                    )
-                except CannotStream:
-                    stream = None
-                if stream is not None and (request.batches or stream.is_worth_it):
-                    versions = {name: table.version for name, table in tables.items()}
-                    schema = arrow_contract(prepared.columns)
-                    progress = Progress(
-                        streaming, stream, schema, request, versions, lambda: self._exact(prepared)
-                    )
-                    progress.open()
-                else:
-                    progress = None
+            progress = self._open_progress(streaming, prepared, request)
             if progress is None:
                 yield self._exact(prepared)
             else:
                 yield from progress.answers()
+
+    def _open_progress(
+        self, streaming: Streaming, prepared: Prepared, request: Request
+    ) -> Progress | None:
+        with binding.lock:
+            tables = {name: self._bind(name) for name in prepared.tables}
+            try:
+                infos = table_infos(tables.values())
+                stream = choose_stream(prepared.plan, tables, infos, request.stream)
+                if not (request.batches or stream.is_worth_it):
+                    return None
+                versions = {name: table.version for name, table in tables.items()}
+                schema = arrow_contract(self.spark, prepared.columns)
+                progress = Progress(
+                    streaming, stream, schema, request, versions, lambda: self._exact(prepared)
+                )
+                progress.open()
+            except CannotStream:
+                return None
+        return progress

@@ -83,6 +83,7 @@ class Frame:
         """
         wanted = None if stream is None else _many(stream)
         request = Request(batches, confidence, seed, error, within, slack, wanted)
+        request.require_reads(self.prepared.tables)
         return self._database._answers(self.prepared, request)
 
     def get(self) -> Answer:

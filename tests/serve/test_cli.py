@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner, Result
 
-from sooner.serve.cli import app
+from sooner.serve.cli import _seconds, _share, app
 
 
 @pytest.fixture
@@ -78,6 +78,64 @@ def test_query_from_file_and_standard_input(run, trips, tmp_path) -> None:
         assert json.loads(done.stdout) == [{"n": 3}]
 
 
+@pytest.fixture
+def in_steps(run, tmp_path, monkeypatch) -> str:
+    """A scrambled table that is read in steps, small as it is, and a query over it."""
+    monkeypatch.setattr("sooner.progressive.streams._WORTH_BYTES", 0)
+    rows = pd.DataFrame({"id": range(4000)})
+    rows["city"] = [["Lyon", "Ghent"][i % 2] for i in rows["id"]]
+    rows["fare"] = [float(i * 37 % 101) for i in rows["id"]]
+    rows.to_parquet(tmp_path / "rides.parquet")
+    assert run("register", "rides", "rides.parquet", "--key", "id").exit_code == 0
+    assert run("scramble", "rides", "--by", "id", "--blocks", "32").exit_code == 0
+    return "SELECT city, sum(fare) AS total FROM rides GROUP BY city ORDER BY city"
+
+
+def test_progress_on_a_pipe_is_a_line_an_answer_then_the_exact_table(run, in_steps) -> None:
+    done = run("query", in_steps, "--progress")
+    assert done.exit_code == 0 and done.stderr == ""
+    lines = [line for line in done.stdout.splitlines() if "% read" in line]
+    assert len(lines) > 2 and "widest" in lines[0] and "100.0% read" in lines[-1]
+    rest = done.stdout.splitlines()[len(lines) :]
+    exact = run("query", in_steps).stdout.splitlines()
+    assert rest[:-1] == exact[:-1]  # all but the time it took
+
+
+def test_progress_leaves_standard_output_to_the_data(run, in_steps) -> None:
+    done = run("query", in_steps, "--progress", "--format", "json")
+    assert json.loads(done.stdout) == json.loads(run("query", in_steps, "--format", "json").stdout)
+    assert "100.0% read" in done.stderr
+    run("query", in_steps, "--seed", "3", "--format", "csv", "--output", "out.csv")
+    assert pd.read_csv("out.csv").to_dict("records") == json.loads(done.stdout)
+
+
+def test_progress_stops_by_itself(run, in_steps) -> None:
+    for option in (("--error", "50%"), ("--within", "1ms", "--confidence", "90%")):
+        done = run("query", in_steps, *option, "--stream", "rides")
+        assert done.exit_code == 0 and "not final" in done.stderr
+        assert "100.0% read" not in done.stdout and "±" in done.stdout
+
+
+def test_progress_says_when_there_are_no_steps(run, trips) -> None:
+    done = run("query", "SELECT sum(fare) AS s FROM trips", "--within", "5s")
+    assert done.exit_code == 0 and "exactly in one step" in done.stderr and "8" in done.stdout
+
+
+def test_interrupted_progress_keeps_the_last_answer(run, in_steps, monkeypatch) -> None:
+    from sooner.frame import Frame
+
+    original = Frame.progress
+
+    def interrupted(self, **options):
+        yield next(original(self, **options))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Frame, "progress", interrupted)
+    done = run("query", in_steps, "--progress")
+    assert done.exit_code == 0
+    assert "not final" in done.stderr and "Ghent" in done.stdout and "of the data" in done.stdout
+
+
 def test_tables_scramble_vacuum_drop(run, trips) -> None:
     assert run("scramble", "trips", "--by", "id", "--blocks", "4").exit_code == 0
     listed = run("tables").stdout
@@ -100,6 +158,17 @@ def test_explain(run, trips) -> None:
         (("query", "DROP TABLE trips"), "nothing was changed"),
         (("query", "--file", "nowhere.sql"), "Cannot read nowhere.sql"),
         (("query", "SELECT 1", "--file", "nowhere.sql"), "not both"),
+        (
+            ("query", "SELECT 1", "--error", "0"),
+            "--error takes a share such as 1% or 0.01, above 0",
+        ),
+        (("query", "SELECT 1", "--error", "5"), "Say 5%?"),
+        (("query", "SELECT 1", "--error", "close"), "not 'close'"),
+        (("query", "SELECT 1", "--error", "nan"), "above 0"),
+        (("query", "SELECT 1", "--within", "0s"), "--within takes a time above 0"),
+        (("query", "SELECT 1", "--within", "5 parsecs"), "such as 5s, 500ms or 2m"),
+        (("query", "SELECT 1", "--confidence", "100%"), "confidence must be between 0 and 1"),
+        (("query", "SELECT id FROM trips", "--stream", "tripz"), "tripz"),
         (("register", "trips", "trips.parquet"), "replace=True"),
         (("register", "other", "nowhere/*.parquet"), "nowhere"),
         (("scramble", "trips", "--by", "idd"), "Did you mean 'id'?"),
@@ -113,6 +182,19 @@ def test_errors_are_one_line_and_exit_1(run, trips, args, says) -> None:
     assert done.exit_code == 1
     assert done.stderr.startswith("Error: ") and says in done.stderr
     assert "Traceback" not in done.output
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [("5s", 5.0), ("500ms", 0.5), ("2m", 120.0), ("1.5", 1.5), (" 3 S ", 3.0), (".5h", 1800.0)],
+)
+def test_times(text, seconds) -> None:
+    assert _seconds("--within", text) == pytest.approx(seconds)
+
+
+@pytest.mark.parametrize(("text", "share"), [("1%", 0.01), ("0.01", 0.01), (" 2.5 % ", 0.025)])
+def test_shares(text, share) -> None:
+    assert _share("--error", text, "1%") == pytest.approx(share)
 
 
 def test_tpch_is_made_once(run, tmp_path) -> None:
@@ -134,5 +216,6 @@ def test_demo(spark, tmp_path, monkeypatch, capsys) -> None:
     demo(scale=0.01, directory=Path("kept"))
     first = capsys.readouterr().out
     assert "Scrambling lineitem" in first and "revenue" in first
+    assert "The data is small" in first and "in plain Spark" in first
     demo(scale=0.01, directory=Path("kept"))
     assert "Scrambling" not in capsys.readouterr().out

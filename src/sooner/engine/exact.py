@@ -35,14 +35,19 @@ def contract(
                 spark.catalog.dropTempView(name)
 
 
-def arrow_contract(columns: Schema) -> pa.Schema:
+def arrow_contract(spark: SparkSession, columns: Schema) -> pa.Schema:
     """The contract as an Arrow schema; names may be equal."""
     numbered = tuple(Column(f"c{place}", column.type) for place, column in enumerate(columns))
     struct = StructType.fromDDL(ddl(numbered))
     assert isinstance(struct, StructType)
-    schema = to_arrow_schema(struct)
-    fields = [field.with_name(c.name) for field, c in zip(schema, columns, strict=True)]
-    return pa.schema(fields)
+    fields = zip(arrow_schema(spark, struct), columns, strict=True)
+    return pa.schema([field.with_name(column.name) for field, column in fields])
+
+
+def arrow_schema(spark: SparkSession, struct: StructType) -> pa.Schema:
+    """A Spark schema as ``toArrow`` gives it."""
+    zone = spark.conf.get("spark.sql.session.timeZone")
+    return to_arrow_schema(struct, timezone=zone)
 
 
 def keeps_contract(frame: DataFrame, columns: Schema) -> bool:

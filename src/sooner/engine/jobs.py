@@ -24,12 +24,6 @@ def job_group(spark: SparkSession, description: str, bar: bool | None = None) ->
     False, and if it is None only where a person is watching.
     """
     group = f"sooner-{uuid.uuid4().hex[:12]}"
-    context = spark.sparkContext
-    before = {
-        key: context.getLocalProperty(key)
-        for key in ("spark.jobGroup.id", "spark.job.description", "spark.job.interruptOnCancel")
-    }
-    context.setJobGroup(group, description, interruptOnCancel=True)
     done = threading.Event()
     watcher = None
     if bar or (bar is None and sys.stderr.isatty()):
@@ -38,14 +32,29 @@ def job_group(spark: SparkSession, description: str, bar: bool | None = None) ->
         )
         watcher.start()
     try:
-        yield group
+        with within(spark, group, description):
+            yield group
     except KeyboardInterrupt:
-        context.cancelJobGroup(group)
+        cancel(spark, group)
         raise
     finally:
         done.set()
         if watcher is not None:
             watcher.join()
+
+
+@contextmanager
+def within(spark: SparkSession, group: str, description: str) -> Iterator[None]:
+    """Run the jobs of this thread in a group; afterwards they are in the group they were in before."""
+    context = spark.sparkContext
+    before = {
+        key: context.getLocalProperty(key)
+        for key in ("spark.jobGroup.id", "spark.job.description", "spark.job.interruptOnCancel")
+    }
+    context.setJobGroup(group, description, interruptOnCancel=True)
+    try:
+        yield
+    finally:
         for key, value in before.items():
             context.setLocalProperty(key, value)  # type: ignore[arg-type]
 

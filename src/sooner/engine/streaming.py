@@ -9,12 +9,13 @@ from types import TracebackType
 import pyarrow as pa
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.pandas.types import to_arrow_schema
 
 from sooner.algebra.relation import Map, Relation, Scan
+from sooner.engine.exact import arrow_schema
 from sooner.engine.failures import plain_errors
 from sooner.engine.frames import from_arrow
 from sooner.engine.hashing import BLOCK
+from sooner.engine.jobs import cancel, within
 from sooner.engine.rows import scramble_rows
 from sooner.sql import quote, render
 from sooner.storage.records import Scramble, Table
@@ -58,12 +59,11 @@ class Streaming:
     def schema(self, plan: Relation) -> pa.Schema:
         """The columns a plan gives, as Spark decides; nothing runs."""
         with plain_errors():
-            return to_arrow_schema(self._frame(plan, ()).schema)
+            return arrow_schema(self._spark, self._frame(plan, ()).schema)
 
     def run(self, plan: Relation, blocks: Collection[int]) -> pa.Table:
         """The rows a plan gives from some blocks of what it streams. For any thread."""
-        self._spark.sparkContext.setJobGroup(self._group, "progressive answer", True)
-        with plain_errors():
+        with plain_errors(), within(self._spark, self._group, "progressive answer"):
             return self._frame(plan, blocks).toArrow()
 
     def finish(self, plan: Relation, states: Mapping[str, pa.Table]) -> pa.Table:
@@ -74,7 +74,7 @@ class Streaming:
 
     def cancel(self) -> None:
         """Stop the jobs that are running."""
-        self._spark.sparkContext.cancelJobGroup(self._group)
+        cancel(self._spark, self._group)
 
     def close(self) -> None:
         """Stop all jobs, forget kept rows and views."""

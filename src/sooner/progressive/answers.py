@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -54,13 +54,15 @@ def answer_of(rows: Rows, moment: Moment) -> Answer:
     )
 
 
-def unknown_answer(table: pa.Table, open_columns: Sequence[str], moment: Moment) -> Answer:
+def unknown_answer(table: pa.Table, open_columns: Collection[int], moment: Moment) -> Answer:
     """An answer of which some columns are guesses that nothing can be said about."""
     columns: dict[str, Column] = {}
-    for name, values in zip(table.column_names, table.columns, strict=True):
+    for place, values in enumerate(table.columns):
+        name = str(place)  # the names of an answer may be equal
         columns[name] = values
-        if name in open_columns and is_number(values.type):
-            numbers = np.asarray(values.cast(pa.float64()).to_numpy(zero_copy_only=False))
+        if place in open_columns and is_number(values.type):
+            floating = values.cast(pa.float64(), safe=False)
+            numbers = np.asarray(floating.to_numpy(zero_copy_only=False))
             columns[name] = Varying(numbers[None, :], np.zeros((len(numbers), 1)))
     return answer_of(certain_rows(columns, table.num_rows), moment)
 
@@ -102,7 +104,7 @@ def _uncertainty(
     column: Column, values: pa.ChunkedArray, chosen: npt.NDArray[np.bool_], moment: Moment
 ) -> Uncertainty | None:
     if isinstance(column, Extreme):
-        nothing = pa.chunked_array([pa.nulls(len(values), values.type)])
+        nothing = _nothing(values)
         bounds = Bounds(nothing, values) if column.least else Bounds(values, nothing)
         return Uncertainty(bounds, (Status.UNKNOWN,) * len(values))
     if isinstance(column, Varying):
@@ -110,8 +112,13 @@ def _uncertainty(
         return Uncertainty(_bounds(found), _statuses(found.known, chosen, Status.ESTIMATE))
     if chosen.any():
         known = np.ones(len(values), np.bool_)
-        return Uncertainty(Bounds(values, values), _statuses(known, chosen, Status.EXACT))
+        ends = values if is_number(values.type) else _nothing(values)
+        return Uncertainty(Bounds(ends, ends), _statuses(known, chosen, Status.EXACT))
     return None
+
+
+def _nothing(values: pa.ChunkedArray) -> pa.ChunkedArray:
+    return pa.chunked_array([pa.nulls(len(values), values.type)])
 
 
 def _statuses(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-_GROWTH = 1.5
+_GROWTH = 2.0
 _LARGEST_SHARE = 0.1
 
 
@@ -15,7 +15,7 @@ def batches(blocks: int, seed: int, count: int | None = None) -> list[tuple[int,
     of an exact answer.
 
     >>> [len(batch) for batch in batches(128, seed=7)]
-    [1, 2, 3, 4, 6, 9, 13, 13, 13, 13, 13, 13, 13, 12]
+    [1, 2, 4, 8, 13, 13, 13, 13, 13, 13, 13, 13, 9]
     >>> [len(batch) for batch in batches(8, seed=7, count=3)]
     [3, 3, 2]
     """

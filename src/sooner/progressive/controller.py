@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from sooner.answer import Answer
 from sooner.engine.streaming import Streaming
-from sooner.errors import InvalidArgument
+from sooner.errors import InvalidArgument, QueryFailed
 from sooner.progressive.answers import METHOD, Moment, answer_of, unknown_answer, widest
 from sooner.progressive.batches import batches
 from sooner.progressive.cut import stream_name
@@ -43,16 +43,24 @@ class Request:
     stream: Collection[str] | None = None
 
     def __post_init__(self) -> None:
-        if self.batches is not None and self.batches < 1:
-            raise InvalidArgument(f"batches must be at least 1, not {self.batches}.")
+        if self.batches is not None and not (_is_whole(self.batches) and self.batches >= 1):
+            raise InvalidArgument(f"batches must be a whole number from 1, not {self.batches!r}.")
+        if not (_is_whole(self.seed) and self.seed >= 0):
+            raise InvalidArgument(f"seed must be a whole number from 0, not {self.seed!r}.")
         if not 0 < self.confidence < 1:
             raise InvalidArgument(f"confidence must be between 0 and 1, not {self.confidence}.")
         if self.error is not None and not self.error > 0:
             raise InvalidArgument(f"error must be above 0, as 0.01 for 1%, not {self.error}.")
         if self.within is not None and not self.within > 0:
             raise InvalidArgument(f"within must be above 0 seconds, not {self.within}.")
-        if self.slack < 0:
+        if not self.slack >= 0:
             raise InvalidArgument(f"slack must not be negative, but is {self.slack}.")
+
+    def require_reads(self, tables: Collection[str]) -> None:
+        """Refuse to stream a table that the query does not read."""
+        for name in self.stream or ():
+            if name.lower() not in {table.lower() for table in tables}:
+                raise InvalidArgument(f"stream= names {name!r}, which the query does not read.")
 
 
 class Progress:
@@ -92,6 +100,13 @@ class Progress:
 
     def answers(self) -> Iterator[Answer]:
         """Answers that get better; the last one is exact, unless the request was met before."""
+        try:
+            yield from self._answers()
+        except pa.ArrowInvalid:
+            # A sum that is too large for its type: Spark says how it ends.
+            yield self._as_written()
+
+    def _answers(self) -> Iterator[Answer]:
         pool = ThreadPoolExecutor(_IN_FLIGHT, thread_name_prefix="sooner")
         try:
             for blocks, parts in self._read(pool):
@@ -101,21 +116,26 @@ class Progress:
                 if self._left == 0:
                     break
                 rows, answer = self._estimate()
-                yield answer
+                if answer is not None:
+                    yield answer
                 if self._met(rows):
                     return
             yield self._exact()
         finally:
+            # First what waits, then what runs: nothing may start in between.
+            pool.shutdown(wait=False, cancel_futures=True)
             self._streaming.cancel()
-            pool.shutdown(wait=True, cancel_futures=True)
+            pool.shutdown(wait=True)
 
     def _read(self, pool: ThreadPoolExecutor) -> Iterator[tuple[tuple[int, ...], list[pa.Table]]]:
         """Batches in order, the next ones being read meanwhile."""
         waiting: deque[tuple[tuple[int, ...], list[Future[pa.Table]]]] = deque()
+        at_once = 1  # the first answer should not have to share the machine
         for blocks in batches(self._stream.blocks, self._request.seed, self._request.batches):
             jobs = [pool.submit(self._streaming.run, one.batch, blocks) for one in self._kept]
             waiting.append((blocks, jobs))
-            if len(waiting) == _IN_FLIGHT:
+            if len(waiting) == at_once:
+                at_once = _IN_FLIGHT
                 done, first = waiting.popleft()
                 yield done, [job.result() for job in first]
         for done, jobs in waiting:
@@ -127,7 +147,7 @@ class Progress:
             self._rows[place] += replicate_rows(streamed.table, streamed.scramble, blocks)
 
     def _total(self, place: int) -> float:
-        return float(self._stream.scans[place].table.facts.rows or 0)
+        return float(self._stream.scans[place].rows)
 
     @property
     def progress(self) -> float:
@@ -135,7 +155,7 @@ class Progress:
         total = sum(self._total(place) for place in self._rows)
         return float(sum(rows.sum() for rows in self._rows.values())) / total if total else 1.0
 
-    def _estimate(self) -> tuple[Rows | None, Answer]:
+    def _estimate(self) -> tuple[Rows | None, Answer | None]:
         states = {
             one.state.name: one.estimated(
                 Scaling(self._rows[one.state.counted], self._total(one.state.counted))
@@ -145,7 +165,11 @@ class Progress:
         try:
             rows = over_estimates(self._stream.cut.top, states, self._request.slack)
         except NotNumeric:
-            return None, self._by_spark(states)
+            try:
+                return None, self._by_spark(states)
+            except QueryFailed:
+                # What holds of all rows (a divisor that is not zero) need not hold of some of them.
+                return None, None
         return rows, answer_of(rows, self._moment())
 
     def _by_spark(self, states: Mapping[str, Rows]) -> Answer:
@@ -153,8 +177,7 @@ class Progress:
         tables = {one.state.name: _table(states[one.state.name], one.schema) for one in self._kept}
         top = self._stream.cut.top
         table = self._streaming.finish(top, tables).rename_columns(self._schema.names)
-        names = dict(zip(top.names, self._schema.names, strict=True))
-        uncertain = [names[name] for name in uncertain_columns(top, self._stream.cut.states)]
+        uncertain = uncertain_columns(top, self._stream.cut.states)
         return unknown_answer(table, uncertain, self._moment())
 
     def _moment(self) -> Moment:
@@ -190,6 +213,10 @@ class Progress:
             as_of=self._as_of,
             elapsed=perf_counter() - self._start,
         )
+
+
+def _is_whole(number: object) -> bool:
+    return isinstance(number, int) and not isinstance(number, bool)
 
 
 def _table(rows: Rows, schema: pa.Schema) -> pa.Table:

@@ -238,6 +238,13 @@ class _Cutter:
     def _join_deltas(self, plan: Join, left: _Part, right: _Part, first: int) -> _Part:
         if not clustering_key(plan, self.tables, self._within(plan, first)):
             raise CannotStream("two streamed tables meet on other columns than their stream key")
+        if plan.condition is not None and plan.condition.find(exp.NullSafeEQ):
+            # Rows without a key are spread over all blocks, and here they have partners.
+            compared = columns_of(plan.condition)
+            if not compared <= never_null(plan.left, self.tables) | never_null(
+                plan.right, self.tables
+            ):
+                raise CannotStream("<=> pairs rows without a key, which are in different blocks")
         assert left.carried is not None and right.carried is not None
         new = plan.with_children(left.plan, right.plan)
         if plan.kind is JoinKind.FULL:
@@ -281,14 +288,23 @@ class _Cutter:
         new = plan.with_children(left.plan, right.plan)
         if left.is_static and right.is_static:
             return _Part(new, is_static=True)
-        if left.carried is not None and right.carried is not None:
-            aligned = clustering_key(plan, self.tables, self._within(plan, first))
-            if isinstance(plan, Union) or aligned:
-                sides = (_in_order(left), _in_order(right))
-                return _Part(new, plan.with_children(*sides), left.counted)
+        together = isinstance(plan, Union) or self._same_block(plan, first)
+        if left.is_delta and right.is_delta and together:
+            sides = (_in_order(left), _in_order(right))
+            larger = max(left.counted, right.counted, key=self.rows.__getitem__)
+            return _Part(new, plan.with_children(*sides), larger)
         if left.is_top or right.is_top:
             return _Part(plan.with_children(self.as_top(left), self.as_top(right)))
         raise CannotStream("a set operation of streamed and other rows")
+
+    def _same_block(self, plan: Intersect | Except, first: int) -> bool:
+        """Whether equal rows of both sides are always in one block: by a key without nulls."""
+        positions = dict(zip(plan.names, plan.right.names, strict=True))
+        solid, also = never_null(plan.left, self.tables), never_null(plan.right, self.tables)
+        return any(
+            all(name in solid and positions[name] in also for name in key)
+            for key in clustering_key(plan, self.tables, self._within(plan, first))
+        )
 
     def as_top(self, part: _Part) -> Relation:
         """A part as something the top can read: states and static parts become scans."""

@@ -15,7 +15,8 @@ def describe(stream: Stream) -> list[str]:
     if statics:
         lines.append(f"Read once and kept: {'; '.join(dict.fromkeys(statics))}.")
     lines += [f"Kept between batches: {_kept(state)}." for state in stream.cut.states]
-    uncertain = uncertain_columns(stream.cut.top, stream.cut.states)
+    names = stream.cut.top.names
+    uncertain = [names[place] for place in uncertain_columns(stream.cut.top, stream.cut.states)]
     if uncertain:
         lines.append(f"Estimates until the end: {', '.join(uncertain)}.")
     else:
@@ -23,8 +24,8 @@ def describe(stream: Stream) -> list[str]:
     return lines
 
 
-def uncertain_columns(top: Relation, states: tuple[State, ...]) -> list[str]:
-    """The output columns whose values can still change while blocks are unread."""
+def uncertain_columns(top: Relation, states: tuple[State, ...]) -> list[int]:
+    """The places of the output columns whose values can still change while blocks are unread."""
     open_values = {
         (state.name, item.name)
         for state in states
@@ -32,8 +33,8 @@ def uncertain_columns(top: Relation, states: tuple[State, ...]) -> list[str]:
         for item in state.aggregate.aggregates
     }
     return [
-        name
-        for name, found in derivation(top).items()
+        place
+        for place, found in enumerate(derivation(top).values())
         if found.how is How.AGGREGATED
         or any((source.table, source.column) in open_values for source in found.sources)
     ]

@@ -51,8 +51,11 @@ class Accumulator:
     is_ratio: bool = False
 
 
-def accumulator(item: Item) -> Accumulator | None:
-    """The accumulator of an aggregate; ``None`` for one whose parts cannot be merged exactly."""
+def accumulator(item: Item, type_: pa.DataType | None = None) -> Accumulator | None:
+    """The accumulator of an aggregate; ``None`` for one whose parts cannot be merged exactly.
+
+    ``type_`` is the aggregate's own type, where it is known already.
+    """
     call = aggregate_call(item.scalar)
     if call is None or isinstance(call.this, exp.Distinct):
         return None
@@ -73,7 +76,10 @@ def accumulator(item: Item) -> Accumulator | None:
         case exp.Sum():
             return Accumulator(item.name, (part(0, call.copy()),), ("sum",), _cast, _total)
         case exp.Avg():
-            total, count = exp.Sum(this=of.copy()), exp.Count(this=of.copy(), big_int=True)
+            # Spark averages whole numbers as floating ones: their sum may be too large for a whole one.
+            floating = type_ is not None and pa.types.is_floating(type_)
+            summed = exp.cast(of.copy(), "double", dialect="spark") if floating else of.copy()
+            total, count = exp.Sum(this=summed), exp.Count(this=of.copy(), big_int=True)
             parts = (part(0, total), part(1, count))
             return Accumulator(item.name, parts, ("sum", "sum"), _average, _ratio, is_ratio=True)
         case exp.Min() | exp.Max() if len(call.args.get("expressions") or ()) == 0:
@@ -96,7 +102,9 @@ def _average(parts: Sequence[pa.ChunkedArray], type_: pa.DataType) -> pa.Array:
     total, count = parts
     if not pa.types.is_decimal(type_):
         counted = pc.if_else(pc.equal(count, 0), pa.scalar(None, pa.int64()), count)
-        return pc.divide(total.cast(pa.float64()), counted.cast(pa.float64())).cast(type_)
+        return pc.divide(
+            total.cast(pa.float64(), safe=False), counted.cast(pa.float64(), safe=False)
+        ).cast(type_)
     # As Spark does: to 38 decimals, then to those of the type, half up both times.
     averages = [
         None if one is None or not number else _half_up_average(one, number, type_.scale)

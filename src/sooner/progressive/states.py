@@ -8,9 +8,10 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from sooner.algebra import Aggregate, Limit, Relation, Sort
-from sooner.progressive.cut import REPLICATE, State
+from sooner.progressive.cut import REPLICATE, CannotStream, State
 from sooner.progressive.estimates import Column, Extreme, Rows, Varying, certain_rows
 from sooner.progressive.partials import Accumulator, Scaling, accumulator
 from sooner.statistics.arrays import Floats
@@ -28,11 +29,15 @@ class Kept:
         self._replicates = replicates
         self._replicated = state.carried is not None
         self._table: pa.Table | None = None
+        if state.aggregate is not None:
+            _require_mergeable(schema)
 
     @cached_property
     def _accumulators(self) -> tuple[Accumulator, ...]:
         assert self.state.aggregate is not None
-        found = [accumulator(item) for item in self.state.aggregate.aggregates]
+        aggregate = self.state.aggregate
+        types = self.schema.types[len(aggregate.keys) :]
+        found = [accumulator(item, t) for item, t in zip(aggregate.aggregates, types, strict=True)]
         return tuple(one for one in found if one is not None)
 
     @property
@@ -62,14 +67,12 @@ class Kept:
             batch = self._merged(batch, self._grouping)  # asked for while there were fewer groups
         if self._table is not None:
             both = pa.concat_tables([self._table, batch.select(self._table.column_names)])
-            batch = self._merged(both, self._grouping).cast(self._table.schema)
+            batch = self._merged(both, self._grouping)
         self._table = batch
         if self._replicated and batch.num_rows > _MOST_REPLICATED_GROUPS:
             self._replicated = self._groups() <= _MOST_REPLICATED_GROUPS
             if not self._replicated:
-                self._table = self._merged(batch, self._grouping).cast(
-                    pa.schema([field for field in batch.schema if field.name != REPLICATE])
-                )
+                self._table = self._merged(batch, self._grouping)
 
     def _groups(self) -> int:
         assert self._table is not None and self.state.aggregate is not None
@@ -82,10 +85,21 @@ class Kept:
             for one in self._accumulators
             for part, merge in zip(one.partials, one.merge, strict=True)
         ]
-        merged = table.group_by(list(by), use_threads=False).aggregate(merges)
-        names = [*by, *(name for name, _ in merges)]
-        found = [*by, *(f"{name}_{merge}" for name, merge in merges)]
-        return merged.select(found).rename_columns(names)
+        types = {name: table.schema.field(name).type for name, _ in merges}
+        table, nan = _without_nan(_widened(table, merges), merges)
+        merged = table.group_by(list(by), use_threads=False).aggregate(
+            [*merges, *((name, "any") for name in nan.values())]
+        )
+        columns = [merged.column(name) for name in by]
+        for name, merge in merges:
+            values = merged.column(f"{name}_{merge}")
+            if name in nan:
+                found = merged.column(f"{nan[name]}_any")
+                # Spark's NaN is the greatest number: the largest where there is one, else the last resort.
+                wins = found if merge == "max" else pc.and_(found, pc.is_null(values))
+                values = pc.if_else(pc.fill_null(wins, False), float("nan"), values)
+            columns.append(values.cast(types[name]))  # Arrow widens, and would again and again
+        return pa.Table.from_arrays(columns, names=[*by, *(name for name, _ in merges)])
 
     @property
     def rows(self) -> int:
@@ -151,7 +165,7 @@ class Kept:
         assert self._table is not None
         dense = np.full((count, self._replicates if self._replicated else 1), np.nan)
         dense[groups, replicate] = (
-            self._table.column(name).cast(pa.float64()).to_numpy(zero_copy_only=False)
+            self._table.column(name).cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
         )
         return dense
 
@@ -183,3 +197,35 @@ def _places(groups: pa.Table, rows: pa.Table, keys: Sequence[str]) -> npt.NDArra
     place = np.empty(groups.num_rows, np.int64)
     place[numbers[: groups.num_rows]] = np.arange(groups.num_rows)
     return place[numbers[groups.num_rows :]]
+
+
+def _widened(table: pa.Table, merges: Sequence[tuple[str, str]]) -> pa.Table:
+    """Whole numbers to be summed in a type that their sum fits: it is cast back, or too large."""
+    for name, merge in merges:
+        if merge == "sum" and pa.types.is_integer(table.schema.field(name).type):
+            place = table.column_names.index(name)
+            table = table.set_column(place, name, table.column(name).cast(pa.decimal128(38)))
+    return table
+
+
+def _without_nan(
+    table: pa.Table, merges: Sequence[tuple[str, str]]
+) -> tuple[pa.Table, dict[str, str]]:
+    """Floating columns to be merged by min or max without their NaN, and flags of where they were."""
+    flags = {}
+    for name, merge in merges:
+        values = table.column(name)
+        if merge in ("min", "max") and pa.types.is_floating(values.type):
+            flags[name] = f"{name}__nan"
+            is_nan = pc.is_nan(values)
+            place = table.column_names.index(name)
+            table = table.append_column(flags[name], is_nan)
+            plain = pc.if_else(pc.fill_null(is_nan, False), pa.scalar(None, values.type), values)
+            table = table.set_column(place, name, plain)
+    return table, flags
+
+
+def _require_mergeable(schema: pa.Schema) -> None:
+    for field in schema:
+        if pa.types.is_nested(field.type) or pa.types.is_duration(field.type):
+            raise CannotStream(f"{field.name} is of type {field.type}, which is not merged")

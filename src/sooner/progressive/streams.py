@@ -13,10 +13,9 @@ from itertools import product
 
 from sooner.algebra import Relation, Scan, walk
 from sooner.analysis import TableInfo
-from sooner.errors import InvalidArgument
 from sooner.progressive.cut import CannotStream, Cut, cut
 from sooner.storage import Table
-from sooner.storage.records import Scramble
+from sooner.storage.records import Scramble, total_rows
 
 _MOST_CHOICES = 512
 _BYTES_OF_A_KEPT_ROW = 100
@@ -30,6 +29,14 @@ class Streamed:
 
     table: Table
     scramble: Scramble
+
+    @property
+    def rows(self) -> int:
+        """The rows of the table's version: those of the scramble and of the changes since."""
+        rows = total_rows(self.scramble.files) or 0
+        for change in self.table.changes_of(self.scramble.id):
+            rows += (change.rows or 0) * (1 if change.kind == "insert" else -1)
+        return rows
 
 
 @dataclass(frozen=True)
@@ -63,7 +70,6 @@ def choose_stream(
     Raises :class:`CannotStream` with the reason if there is none.
     """
     scans = [node for node in walk(plan) if isinstance(node, Scan)]
-    _require_known(wanted, tables)
     best: Stream | None = None
     reason = "no table of the query is scrambled"
     for choice in _choices(scans, tables, wanted):
@@ -120,9 +126,3 @@ def _static_bytes(
             share = len(scan.columns) / max(1, len(table.columns))
             total += (table.facts.bytes or 0) * share
     return total
-
-
-def _require_known(wanted: Collection[str] | None, tables: Mapping[str, Table]) -> None:
-    for name in wanted or ():
-        if name.lower() not in tables:
-            raise InvalidArgument(f"stream= names {name!r}, which the query does not read.")

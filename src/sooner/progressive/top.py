@@ -127,9 +127,10 @@ def _order(by: Sequence[SortKey], rows: Rows) -> npt.NDArray[np.int64]:
     keys = []
     for place, key in enumerate(by):
         column = _item(key.scalar, rows)
-        values = (
-            pa.array(column.theta[0], from_pandas=True) if isinstance(column, Varying) else column
-        )
+        if isinstance(column, Varying):
+            values = pa.array(column.theta[0], from_pandas=True)
+        else:
+            values = column.values if isinstance(column, Extreme) else column
         columns[f"n{place}"] = pc.cast(pc.is_null(values), pa.int8())
         columns[f"v{place}"] = values
         keys.append((f"n{place}", "descending" if key.nulls_first else "ascending"))

@@ -177,7 +177,7 @@ def query(
     with connect(home, catalog=catalog, progress=False) as database:
         watched = watch(database.sql(text).progress(**wanted), Console(stderr=aside))
         write_answer(watched.last, format, output)
-    _say_if_not_final(watched)
+    _say_how_it_ended(watched)
 
 
 @app.command()
@@ -249,8 +249,10 @@ def _seconds(option: str, text: str) -> float:
     return float(found[1]) * _UNITS[found[2]]
 
 
-def _say_if_not_final(watched: Watched) -> None:
-    if watched.interrupted:
+def _say_how_it_ended(watched: Watched) -> None:
+    if watched.last.final and len(watched.glances) == 1:
+        say("Answered exactly in one step, not in answers that refine: see sooner explain.")
+    elif watched.interrupted:
         say("Stopped: this is the last answer there was, and it is not final.")
     elif not watched.last.final:
         say("Stopped early as asked: this answer is not final.")

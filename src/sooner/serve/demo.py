@@ -73,7 +73,7 @@ def time_plain_spark(database: Database, data: Path, text: str) -> float:
     """Seconds that Spark takes alone, without Sooner's tables or plans."""
     session = database.spark.newSession()
     for table in tpch.TABLES:
-        session.read.parquet(str(data / table)).createOrReplaceTempView(table)
+        session.read.parquet(str(data.resolve() / table)).createOrReplaceTempView(table)
     start = perf_counter()
     session.sql(text).toArrow()
     return perf_counter() - start

@@ -13,12 +13,10 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from sooner.answer import Answer
-from sooner.display import rich_table
+from sooner.display import ROWS_SHOWN, rich_table
 
 _REFRESHES_PER_SECOND = 5
 _BAR_WIDTH = 40
-# What stands around the rows: the bar, the widest interval, the heading and its line, the caption.
-_OTHER_LINES = 7
 
 
 @dataclass(frozen=True)
@@ -49,8 +47,9 @@ class _View:
 
     def add(self, answer: Answer) -> Glance:
         glance = Glance(self.clock() - self.start, answer.relative_error)
-        self.answer = answer
+        # In this order: the drawing thread may look between the two, and an answer needs its glance.
         self.glances.append(glance)
+        self.answer = answer
         return glance
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
@@ -64,15 +63,32 @@ class _View:
             return
         bar = ProgressBar(total=1, completed=answer.progress, width=_BAR_WIDTH)
         status.add_row(bar, Text(f"{answer.progress:.0%}"), Text(f"{seconds:.1f} s"))
-        # Taller than the screen, it could not be wiped away in the end.
-        rows = answer.table.slice(0, max(1, options.size.height - _OTHER_LINES))
-        caption = f"{_rows(answer)} · {answer.confidence:.0%} intervals · Ctrl-C keeps this answer"
-        yield Group(
-            status,
-            Text(shrunk(self.glances)),
-            Text(),
-            rich_table(rows, answer._margins(), caption),
-        )
+        head = Group(status, Text(shrunk(self.glances)), Text())
+        # The last line is the cursor's.
+        room = options.size.height - _height(head, console, options) - 1
+        yield head
+        yield _fitting(answer, room, console, options)
+
+
+def _height(shown: Group, console: Console, options: ConsoleOptions) -> int:
+    return len(console.render_lines(shown, options.update(height=None)))
+
+
+def _fitting(answer: Answer, room: int, console: Console, options: ConsoleOptions) -> Group:
+    """As many rows as the screen holds: what is taller could not be wiped away in the end."""
+    caption = f"{_rows(answer)} · "
+    if answer.final:
+        caption += "exact"
+    else:
+        caption += f"{answer.confidence:.0%} intervals · Ctrl-C keeps this answer"
+    margins = answer._margins()
+    count = min(ROWS_SHOWN, answer.table.num_rows)
+    while True:
+        shown = rich_table(answer.table.slice(0, count), margins, caption)
+        height = _height(shown, console, options)
+        if height <= room or count <= 1:
+            return shown
+        count = max(1, min(count - 1, count * room // height))
 
 
 def watch(

@@ -7,9 +7,11 @@ from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from sooner.errors import MissingFile
 from sooner.storage.expand import local_path
 from sooner.storage.records import Scramble, Table
 
@@ -37,15 +39,24 @@ def replicate_rows(
 # Files of a scramble never change, so what was counted once holds.
 @lru_cache(maxsize=16_384)
 def _in_file(path: str, replicates: int) -> npt.NDArray[np.float64]:
-    column = pq.read_table(local_path(path), columns=[_REPLICATE], use_threads=False).column(0)
+    column = _read(path, _REPLICATE).column(0)
     return np.bincount(column.to_numpy(), minlength=replicates).astype(np.float64)
 
 
 @lru_cache(maxsize=4_096)
 def _in_changes(path: str, blocks: int, replicates: int) -> npt.NDArray[np.float64]:
-    found = pq.read_table(local_path(path), columns=[_BLOCK, _REPLICATE], use_threads=False)
+    found = _read(path, _BLOCK, _REPLICATE)
     places = pc.add(
         pc.multiply(found.column(_BLOCK).cast("int64"), replicates), found.column(_REPLICATE)
     )
     counts = np.bincount(places.to_numpy(), minlength=blocks * replicates)
     return counts.reshape(blocks, replicates).astype(np.float64)
+
+
+def _read(path: str, *columns: str) -> pa.Table:
+    try:
+        return pq.read_table(local_path(path), columns=list(columns), use_threads=False)
+    except FileNotFoundError as error:
+        raise MissingFile(
+            f"The file {path} of a scramble is gone. Drop the table and register it again."
+        ) from error
