@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import timedelta
+from functools import partial
 from time import perf_counter
 from typing import Any
 
@@ -254,10 +255,17 @@ class Database:
 
         return prepare(self.spark, registered, self._bind, text, maps, self._without)
 
-    def _lowered(self, prepared: Prepared) -> tuple[DataFrame, dict[str, int]]:
-        """The query over the current versions of its tables, and which versions those are."""
+    def _lowered(
+        self, prepared: Prepared, tables: Sequence[Table] | None = None
+    ) -> tuple[DataFrame, dict[str, int]]:
+        """The query over its tables as given, else as they are now, and which versions those are."""
         with binding.lock:
-            versions = {name: self._bind(name).version for name in prepared.tables}
+            if tables is None:
+                tables = [self._bind(name) for name in prepared.tables]
+            else:
+                for table in tables:
+                    binding.bind(self.spark, str(self._home.path), table)
+            versions = {table.name: table.version for table in tables}
             with plain_errors(prepared.text):
                 frame = lower(self.spark, prepared.plan)
             if not keeps_contract(frame, prepared.columns):
@@ -274,9 +282,9 @@ class Database:
                     )
         return frame, versions
 
-    def _exact(self, prepared: Prepared) -> Answer:
+    def _exact(self, prepared: Prepared, tables: Sequence[Table] | None = None) -> Answer:
         start = perf_counter()
-        frame, versions = self._lowered(prepared)
+        frame, versions = self._lowered(prepared, tables)
         table = collect(self.spark, frame, prepared.columns, "Answering", self._progress)
         method = "exact, by Spark as written" if isinstance(prepared.plan, Opaque) else "exact"
         return Answer(table, method, as_of=versions, elapsed=perf_counter() - start)
@@ -302,9 +310,8 @@ class Database:
                     return None
                 versions = {name: table.version for name, table in tables.items()}
                 schema = arrow_contract(self.spark, prepared.columns)
-                progress = Progress(
-                    streaming, stream, schema, request, versions, lambda: self._exact(prepared)
-                )
+                as_written = partial(self._exact, prepared, list(tables.values()))
+                progress = Progress(streaming, stream, schema, request, versions, as_written)
                 progress.open()
             except CannotStream:
                 return None

@@ -56,6 +56,8 @@ def assert_well_formed(answers: list[Answer]) -> None:
     assert shares == sorted(shares) and shares[-1] == 1
     assert all(0 <= share <= 1 for share in shares)
     last = answers[-1].to_arrow().schema
+    methods = {answer.method for answer in answers}
+    assert len(methods) == 1, f"gave up on the way: {methods}"
     for answer in answers:
         assert answer.to_arrow().schema.names == last.names
         assert answer.to_arrow().schema.types == last.types
@@ -566,3 +568,18 @@ TEXTS = [line for line in QUERIES.splitlines() if line]
 def test_nasty_query_ends_exactly(nasty: Database, text: str) -> None:
     ordered = "ORDER BY" in text and ") WHERE" not in text
     assert_ends_exactly(nasty.sql(text), 4, 11, ordered)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT g, count(*), sum(i), avg(d), min(x) FROM t GROUP BY g",
+        "SELECT g, sum(i) FROM t GROUP BY g HAVING sum(i) > (SELECT sum(i) * 0.01 FROM t)",
+        "SELECT g, sum(i) / (SELECT sum(i) FROM t) FROM t GROUP BY g",
+    ],
+)
+def test_too_many_groups_for_replicates_end_exactly(
+    nasty: Database, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    monkeypatch.setattr("sooner.progressive.states._MOST_REPLICATED_GROUPS", 2)
+    assert_ends_exactly(nasty.sql(text), 6, 4)

@@ -12,12 +12,13 @@ import pyarrow as pa
 
 from sooner.answer import Answer, Bounds, Status, Uncertainty
 from sooner.display import is_number
-from sooner.progressive.estimates import Column, Extreme, Rows, Varying, certain_rows
+from sooner.progressive.estimates import Column, Extreme, Guess, Rows, Varying, certain_rows
 from sooner.statistics import simultaneous
 from sooner.statistics.arrays import Floats
 from sooner.statistics.intervals import Interval
 
 METHOD = "progressive"
+_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
@@ -54,23 +55,22 @@ def answer_of(rows: Rows, moment: Moment) -> Answer:
     )
 
 
-def unknown_answer(table: pa.Table, open_columns: Collection[int], moment: Moment) -> Answer:
+def unknown_answer(
+    table: pa.Table, open_columns: Collection[int], chosen: bool, moment: Moment
+) -> Answer:
     """An answer of which some columns are guesses that nothing can be said about."""
-    columns: dict[str, Column] = {}
-    for place, values in enumerate(table.columns):
-        name = str(place)  # the names of an answer may be equal
-        columns[name] = values
-        if place in open_columns and is_number(values.type):
-            floating = values.cast(pa.float64(), safe=False)
-            numbers = np.asarray(floating.to_numpy(zero_copy_only=False))
-            columns[name] = Varying(numbers[None, :], np.zeros((len(numbers), 1)))
-    return answer_of(certain_rows(columns, table.num_rows), moment)
+    columns: dict[str, Column] = {
+        str(place): Guess(values) if place in open_columns else values  # names may be equal
+        for place, values in enumerate(table.columns)
+    }
+    return answer_of(certain_rows(columns, table.num_rows).also_chosen(chosen), moment)
 
 
 def widest(rows: Rows, progress: float, confidence: float) -> float | None:
     """The widest relative half-width, all cells right at once; ``None`` while one is unknown."""
     varying = [column for column in rows.columns.values() if isinstance(column, Varying)]
-    if rows.chosen.any() or any(isinstance(column, Extreme) for column in rows.columns.values()):
+    guessed = any(isinstance(column, Extreme | Guess) for column in rows.columns.values())
+    if rows.chosen.any() or guessed:
         return None
     cells = sum(column.theta.shape[1] for column in varying)
     worst = 0.0
@@ -86,7 +86,7 @@ def widest(rows: Rows, progress: float, confidence: float) -> float | None:
 
 
 def _values(column: Column, type_: pa.DataType) -> pa.ChunkedArray:
-    if isinstance(column, Extreme):
+    if isinstance(column, Extreme | Guess):
         return column.values.cast(type_)
     if not isinstance(column, Varying):
         return column.cast(type_)
@@ -107,9 +107,14 @@ def _uncertainty(
         nothing = _nothing(values)
         bounds = Bounds(nothing, values) if column.least else Bounds(values, nothing)
         return Uncertainty(bounds, (Status.UNKNOWN,) * len(values))
+    if isinstance(column, Guess):
+        nothing = _nothing(values)
+        return Uncertainty(Bounds(nothing, nothing), (Status.UNKNOWN,) * len(values))
     if isinstance(column, Varying):
         found = column.interval(moment.progress, moment.confidence)
-        return Uncertainty(_bounds(found), _statuses(found.known, chosen, Status.ESTIMATE))
+        return Uncertainty(
+            _bounds(found, column.theta[0]), _statuses(found.known, chosen, Status.ESTIMATE)
+        )
     if chosen.any():
         known = np.ones(len(values), np.bool_)
         ends = values if is_number(values.type) else _nothing(values)
@@ -130,10 +135,15 @@ def _statuses(
     )
 
 
-def _bounds(found: Interval) -> Bounds:
-    low = np.where(found.known, found.low, np.nan)
-    high = np.where(found.known, found.high, np.nan)
-    return Bounds(
-        pa.chunked_array([pa.array(low, from_pandas=True)]),
-        pa.chunked_array([pa.array(high, from_pandas=True)]),
+def _bounds(found: Interval, estimate: Floats) -> Bounds:
+    # A width that is only rounding (of a count that needs no scaling) is none.
+    rounding = _ROUNDING * np.abs(estimate)
+    exact = (found.high - found.low) / 2 <= rounding
+    low, high = (
+        pa.chunked_array([pa.array(np.where(found.known, ends, np.nan), from_pandas=True)])
+        for ends in (
+            np.where(exact, np.maximum(found.low, estimate), found.low),
+            np.where(exact, np.minimum(found.high, estimate), found.high),
+        )
     )
+    return Bounds(low, high)

@@ -17,11 +17,11 @@ from sooner.errors import InvalidArgument, QueryFailed
 from sooner.progressive.answers import METHOD, Moment, answer_of, unknown_answer, widest
 from sooner.progressive.batches import batches
 from sooner.progressive.cut import stream_name
-from sooner.progressive.describe import uncertain_columns
+from sooner.progressive.describe import selects_by_estimate, uncertain_columns
 from sooner.progressive.estimates import Rows
 from sooner.progressive.evaluate import NotNumeric
 from sooner.progressive.partials import Scaling
-from sooner.progressive.states import Kept
+from sooner.progressive.states import Kept, SumTooLarge
 from sooner.progressive.streams import Stream
 from sooner.progressive.top import over_estimates
 from sooner.storage.replicate_rows import replicate_rows
@@ -102,8 +102,7 @@ class Progress:
         """Answers that get better; the last one is exact, unless the request was met before."""
         try:
             yield from self._answers()
-        except pa.ArrowInvalid:
-            # A sum that is too large for its type: Spark says how it ends.
+        except SumTooLarge:
             yield self._as_written()
 
     def _answers(self) -> Iterator[Answer]:
@@ -177,8 +176,10 @@ class Progress:
         tables = {one.state.name: _table(states[one.state.name], one.schema) for one in self._kept}
         top = self._stream.cut.top
         table = self._streaming.finish(top, tables).rename_columns(self._schema.names)
-        uncertain = uncertain_columns(top, self._stream.cut.states)
-        return unknown_answer(table, uncertain, self._moment())
+        states_cut = self._stream.cut.states
+        uncertain = uncertain_columns(top, states_cut)
+        chosen = selects_by_estimate(top, states_cut)
+        return unknown_answer(table, uncertain, chosen, self._moment())
 
     def _moment(self) -> Moment:
         details = {"state_bytes": sum(one.bytes for one in self._kept)}

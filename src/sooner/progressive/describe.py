@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from sooner.algebra import Relation, Scan, walk
+from sooner.algebra import Filter, Join, Limit, Relation, Scan, walk
+from sooner.algebra.scalar import columns_of
 from sooner.analysis import How, derivation
 from sooner.progressive.cut import State
 from sooner.progressive.streams import Stream
@@ -38,6 +39,23 @@ def uncertain_columns(top: Relation, states: tuple[State, ...]) -> list[int]:
         if found.how is How.AGGREGATED
         or any((source.table, source.column) in open_values for source in found.sources)
     ]
+
+
+def selects_by_estimate(top: Relation, states: tuple[State, ...]) -> bool:
+    """Whether a value that can still change decides which rows there are."""
+    for node in walk(top):
+        if isinstance(node, Limit):
+            return True
+        if isinstance(node, Filter | Join) and node.condition is not None:
+            names = [name for child in node.children for name in child.names]
+            places = [
+                place + len(before)
+                for child, before in zip(node.children, [(), node.children[0].names], strict=False)
+                for place in uncertain_columns(child, states)
+            ]
+            if columns_of(node.condition) & {names[place] for place in places}:
+                return True
+    return False
 
 
 def _streamed(stream: Stream) -> str:

@@ -65,7 +65,18 @@ class Extreme:
         return replace(self, values=self.values.take(pa.array(places)))
 
 
-Column: TypeAlias = pa.ChunkedArray | Varying | Extreme
+@dataclass(frozen=True)
+class Guess:
+    """Values as they look now, of which nothing more can be said."""
+
+    values: pa.ChunkedArray
+
+    def take(self, places: npt.NDArray[np.int64]) -> Guess:
+        """The cells at these places."""
+        return Guess(self.values.take(pa.array(places)))
+
+
+Column: TypeAlias = pa.ChunkedArray | Varying | Extreme | Guess
 
 
 @dataclass(frozen=True)
@@ -87,7 +98,7 @@ class Rows:
         """The rows at these places, in this order."""
         columns = {
             name: column.take(places)
-            if isinstance(column, Varying | Extreme)
+            if isinstance(column, Varying | Extreme | Guess)
             else column.take(pa.array(places))
             for name, column in self.columns.items()
         }

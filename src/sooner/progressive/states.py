@@ -20,6 +20,10 @@ from sooner.statistics.arrays import Floats
 _MOST_REPLICATED_GROUPS = 50_000
 
 
+class SumTooLarge(Exception):
+    """A sum that is too large for its type: Spark says how such a query ends."""
+
+
 class Kept:
     """A state and what it holds so far. ``schema`` are the columns it stands for, as Spark types them."""
 
@@ -60,6 +64,7 @@ class Kept:
 
     def add(self, batch: pa.Table) -> None:
         """Fold a batch in."""
+        batch = batch.cast(pa.schema([field.with_nullable(True) for field in batch.schema]))
         if self.state.aggregate is None:
             self._table = batch if self._table is None else pa.concat_tables([self._table, batch])
             return
@@ -98,7 +103,7 @@ class Kept:
                 # Spark's NaN is the greatest number: the largest where there is one, else the last resort.
                 wins = found if merge == "max" else pc.and_(found, pc.is_null(values))
                 values = pc.if_else(pc.fill_null(wins, False), float("nan"), values)
-            columns.append(values.cast(types[name]))  # Arrow widens, and would again and again
+            columns.append(_narrowed(values, types[name]))
         return pa.Table.from_arrays(columns, names=[*by, *(name for name, _ in merges)])
 
     @property
@@ -175,6 +180,8 @@ class Kept:
         seen = ~np.isnan(parts[0]).all(axis=1)
         filled = [np.nan_to_num(part, nan=0.0) for part in parts]
         theta = np.where(seen, one.estimates(filled, scaling), np.nan)
+        if not self._replicated:
+            theta = theta[:1]
         return Varying(
             theta,
             contributions=np.abs(filled[-1]),
@@ -206,6 +213,14 @@ def _widened(table: pa.Table, merges: Sequence[tuple[str, str]]) -> pa.Table:
             place = table.column_names.index(name)
             table = table.set_column(place, name, table.column(name).cast(pa.decimal128(38)))
     return table
+
+
+def _narrowed(values: pa.ChunkedArray, type_: pa.DataType) -> pa.ChunkedArray:
+    """Merged values in the type of their parts: Arrow widens, and would again and again."""
+    try:
+        return values.cast(type_)
+    except pa.ArrowInvalid as error:
+        raise SumTooLarge(f"a sum does not fit {type_}") from error
 
 
 def _without_nan(

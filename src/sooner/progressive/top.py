@@ -12,7 +12,7 @@ from sqlglot import exp
 
 from sooner.algebra import Filter, Join, JoinKind, Limit, Project, Relation, Scan, Sort
 from sooner.algebra.scalar import Scalar, SortKey, columns_of, conjuncts, is_column
-from sooner.progressive.estimates import Column, Extreme, Rows, Varying, weaker
+from sooner.progressive.estimates import Column, Extreme, Guess, Rows, Varying, weaker
 from sooner.progressive.evaluate import NotNumeric, evaluate
 from sooner.statistics import jackknife_error
 from sooner.statistics.arrays import Floats
@@ -21,6 +21,7 @@ from sooner.statistics.arrays import Floats
 _FEWEST_FOR_SEVERAL = 12
 # iOLAP's variation range, to which the slack is added.
 _RANGE = 2.5
+_EXACT_WHOLE = 2.0**53
 _COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE)
 
 
@@ -76,28 +77,43 @@ def _item(scalar: Scalar, rows: Rows) -> Column:
         return rows.columns[scalar.name]
     used = [rows.columns[name] for name in sorted(columns_of(scalar))]
     varying = [column for column in used if isinstance(column, Varying)]
-    if not varying:
-        raise NotNumeric(scalar.sql("spark"))  # exact values stay exact: floating numbers are not
     value = evaluate(scalar, _numbers(rows, columns_of(scalar)))
+    if not varying:
+        return _whole(scalar, value, used, rows.count)
     contributions = varying[0].contributions
     for other in varying[1:]:
         contributions = weaker(contributions, other.contributions)
+    if scalar.find(exp.Case, exp.Predicate, exp.Connector, exp.If):
+        # A step that no replicate crosses has no spread, and could still be crossed: unknown.
+        contributions = np.zeros_like(contributions)
     fewest = _FEWEST_FOR_SEVERAL if len(varying) > 1 else varying[0].fewest
-    return Varying(np.broadcast_to(value, varying[0].theta.shape), contributions, fewest=fewest)
+    return Varying(np.broadcast_to(value, (len(value), rows.count)), contributions, fewest=fewest)
+
+
+def _whole(scalar: Scalar, value: Floats, used: Sequence[Column], count: int) -> pa.ChunkedArray:
+    """A value of exact columns: only if it is a whole number that floating numbers hold exactly."""
+    whole = all(isinstance(one, pa.ChunkedArray) and pa.types.is_integer(one.type) for one in used)
+    small = np.all(np.isnan(value) | (np.abs(value) < _EXACT_WHOLE) & (value == np.rint(value)))
+    if not (whole and small) or scalar.find(exp.Div):
+        raise NotNumeric(scalar.sql("spark"))
+    flat = np.broadcast_to(value, (1, count))[0]
+    return pa.chunked_array([pa.array(flat, from_pandas=True).cast(pa.int64())])
 
 
 def _numbers(rows: Rows, names: frozenset[str]) -> dict[str, Floats]:
     found = {}
+    depths = {len(c.theta) for n in names if isinstance(c := rows.columns[n], Varying)}
     for name in names:
         column = rows.columns[name]
-        if isinstance(column, Extreme):
+        if isinstance(column, Extreme | Guess):
             raise NotNumeric(name)
         if isinstance(column, Varying):
-            found[name] = column.theta
+            # Beside estimates without replicates others have none either.
+            found[name] = column.theta if len(depths) == 1 else column.theta[:1]
         elif pa.types.is_decimal(column.type) or pa.types.is_primitive(column.type):
             if pa.types.is_temporal(column.type):
                 raise NotNumeric(name)
-            numbers = column.cast(pa.float64()).to_numpy(zero_copy_only=False)
+            numbers = column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
             found[name] = np.asarray(numbers, np.float64)[None, :]
         else:
             raise NotNumeric(name)
@@ -112,14 +128,23 @@ def _where(condition: Scalar, rows: Rows, slack: float) -> Rows:
     for part in conjuncts(condition):
         if not any(isinstance(rows.columns[name], Varying) for name in columns_of(part)):
             continue
-        if not isinstance(part, _COMPARISONS):
+        distance = _distance(part, columns)
+        if distance is None:
             undecided[:] = True
             continue
-        distance = evaluate(exp.Sub(this=part.left.copy(), expression=part.right.copy()), columns)
         error = jackknife_error(distance, 0.0)
         # Not a number, with too few replicates, is undecided too.
         undecided |= ~(np.abs(distance[0]) > (_RANGE + slack) * error)
     return rows.also_chosen(undecided).take(np.flatnonzero(truth))
+
+
+def _distance(condition: Scalar, columns: Mapping[str, Floats]) -> Floats | None:
+    """How far a comparison is from turning, in all versions; ``None`` where that is not known."""
+    if not isinstance(condition, _COMPARISONS):
+        return None
+    sides = exp.Sub(this=condition.left.copy(), expression=condition.right.copy())
+    distance = evaluate(sides, columns)
+    return distance if len(distance) > 1 else None
 
 
 def _order(by: Sequence[SortKey], rows: Rows) -> npt.NDArray[np.int64]:
@@ -130,7 +155,7 @@ def _order(by: Sequence[SortKey], rows: Rows) -> npt.NDArray[np.int64]:
         if isinstance(column, Varying):
             values = pa.array(column.theta[0], from_pandas=True)
         else:
-            values = column.values if isinstance(column, Extreme) else column
+            values = column.values if isinstance(column, Extreme | Guess) else column
         columns[f"n{place}"] = pc.cast(pc.is_null(values), pa.int8())
         columns[f"v{place}"] = values
         keys.append((f"n{place}", "descending" if key.nulls_first else "ascending"))
