@@ -113,9 +113,10 @@ class Answer:
         """The widest interval: half its width over its value; ``None`` while a cell is unknown."""
         widest = 0.0
         for name, column in self.uncertain.items():
-            if not is_number(self.table.schema.field(name).type):
+            shown = self.table.column(self.table.column_names.index(name))
+            if not is_number(shown.type):
                 continue
-            values = self.table.column(name).to_pylist()
+            values = shown.to_pylist()
             lows, highs = column.bounds.low.to_pylist(), column.bounds.high.to_pylist()
             for value, low, high in zip(values, lows, highs, strict=True):
                 if value is None or low is None or high is None:
@@ -151,7 +152,8 @@ class Answer:
         """What stands behind each uncertain value: ± half the interval, or a question mark."""
         margins = {}
         for name, column in self.uncertain.items():
-            if not is_number(self.table.schema.field(name).type):
+            shown = self.table.column(self.table.column_names.index(name))
+            if not is_number(shown.type):
                 continue
             lows = column.bounds.low.slice(0, ROWS_SHOWN).to_pylist()
             highs = column.bounds.high.slice(0, ROWS_SHOWN).to_pylist()

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 from comparison import assert_same_rows, rows_of
 from fuzz import Query, queries, world
-from hypothesis import HealthCheck, event, given, note, settings
+from hypothesis import HealthCheck, Phase, event, given, note, settings
 from hypothesis import strategies as st
 
 from sooner.algebra import plan_text
@@ -57,7 +57,9 @@ def assert_well_formed(answers: list[Answer]) -> None:
     assert all(0 <= share <= 1 for share in shares)
     last = answers[-1].to_arrow().schema
     methods = {answer.method for answer in answers}
-    assert len(methods) == 1, f"gave up on the way: {methods}"
+    # Spark reads an Arrow timestamp without a zone as one with: such a query ends as Spark's own.
+    gives_up = any(pa.types.is_timestamp(t) and t.tz is None for t in last.types)
+    assert len(methods) == 1 or gives_up, f"gave up on the way: {methods}"
     for answer in answers:
         assert answer.to_arrow().schema.names == last.names
         assert answer.to_arrow().schema.types == last.types
@@ -187,7 +189,8 @@ ARGUMENTS = (queries(), st.integers(0, WORLDS - 1), st.integers(1, 8), st.intege
 
 
 def test_fuzz_steps_end_exactly(lab: Lab) -> None:
-    @examples(25, always_the_same=True)
+    # Without shrinking, which takes minutes: the long run below shrinks what it finds.
+    @settings(examples(25, always_the_same=True), phases=(Phase.explicit, Phase.generate))
     @given(*ARGUMENTS)
     def run(query: Query, number: int, batches: int, seed: int) -> None:
         steps_end_exactly(lab, query, number, batches, seed)
