@@ -41,6 +41,8 @@ fuzz: setup ## Compare Sooner with Spark on random queries
 bench: setup ## Run the benchmarks
 	@$(WITH_JAVA) $(PY) bench/exact.py
 	@$(WITH_JAVA) $(PY) bench/scramble.py
+	@$(WITH_JAVA) $(PY) bench/progressive.py
+	@$(WITH_JAVA) $(PY) bench/coverage.py
 
 check: $(READY) ## Check style, types and the direction of imports
 	$(PY) -m ruff check .

@@ -564,7 +564,11 @@ SELECT g, count(*) FROM t GROUP BY ROLLUP (g)
 SELECT count(*) FROM t WHERE rand() >= 0
 SELECT count(*) FROM t WHERE ts < current_timestamp()
 """  # noqa: E501
-TEXTS = [line for line in QUERIES.splitlines() if line]
+# A second each: every third in `make test`, the others in `make test-slow`.
+TEXTS = [
+    pytest.param(line, id=str(number), marks=[pytest.mark.slow] if number % 3 else [])
+    for number, line in enumerate(line for line in QUERIES.splitlines() if line)
+]
 
 
 @pytest.mark.parametrize("text", TEXTS)

@@ -71,9 +71,9 @@ def held(spark: SparkSession) -> tuple[int, set[str]]:
 
 @pytest.fixture
 def nothing_left(spark: SparkSession) -> Iterator[None]:
-    assert held(spark) == (0, set())
+    before = held(spark)
     yield
-    assert held(spark) == (0, set())
+    assert held(spark) == before
 
 
 @pytest.mark.usefixtures("nothing_left")

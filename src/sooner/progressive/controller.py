@@ -87,6 +87,7 @@ class Progress:
         self._rows = {place: np.zeros(self._replicates) for place in stream.scans}
         self._left = stream.blocks
         self._kept: list[Kept] = []
+        self._has_answered = False
 
     def open(self) -> None:
         """Make tables and static parts readable, at the versions that are bound now."""
@@ -104,6 +105,8 @@ class Progress:
             yield from self._answers()
         except SumTooLarge:
             yield self._as_written()
+        except TimeoutError:
+            return
 
     def _answers(self) -> Iterator[Answer]:
         pool = ThreadPoolExecutor(_IN_FLIGHT, thread_name_prefix="sooner")
@@ -116,6 +119,7 @@ class Progress:
                     break
                 rows, answer = self._estimate()
                 if answer is not None:
+                    self._has_answered = True
                     yield answer
                 if self._met(rows):
                     return
@@ -136,9 +140,16 @@ class Progress:
             if len(waiting) == at_once:
                 at_once = _IN_FLIGHT
                 done, first = waiting.popleft()
-                yield done, [job.result() for job in first]
+                yield done, self._results(first)
         for done, jobs in waiting:
-            yield done, [job.result() for job in jobs]
+            yield done, self._results(jobs)
+
+    def _results(self, jobs: list[Future[pa.Table]]) -> list[pa.Table]:
+        """What a batch gave. Raises ``TimeoutError`` when the user's time is up, if he has an answer."""
+        left = None
+        if self._request.within is not None and self._has_answered:
+            left = max(0.0, self._start + self._request.within - perf_counter())
+        return [job.result(timeout=left) for job in jobs]
 
     def _count(self, blocks: tuple[int, ...]) -> None:
         self._left -= len(blocks)
@@ -205,9 +216,8 @@ class Progress:
         tables = {one.state.name: one.exact() for one in self._kept}
         table = self._streaming.finish(self._stream.cut.top, tables)
         if table.schema.types != self._schema.types:
-            return (
-                self._as_written()
-            )  # the plan's types are not Spark's: only Spark's own reading is right
+            # The plan's types are not Spark's: only Spark's own reading is right.
+            return self._as_written()
         return Answer(
             pa.Table.from_arrays(table.columns, schema=self._schema),
             METHOD,
