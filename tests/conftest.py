@@ -50,6 +50,23 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     session.stop()
 
 
+@pytest.fixture(scope="module")
+def small_spark(spark: SparkSession) -> Iterator[SparkSession]:
+    """The run's Spark, set for many queries over ten rows: compiling one takes longer than running it."""
+    settings = {
+        "spark.sql.shuffle.partitions": "1",
+        "spark.sql.adaptive.enabled": "false",
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    }
+    before = {key: spark.conf.get(key) for key in settings}
+    for key, value in settings.items():
+        spark.conf.set(key, value)
+    yield spark
+    for key, value in before.items():
+        spark.conf.set(key, str(value))
+
+
 @pytest.fixture
 def database(spark: SparkSession, tmp_path: Path) -> Iterator[Database]:
     """An empty Database with a home of its own, on the run's Spark."""

@@ -103,7 +103,9 @@ def test_only_the_engine_and_the_front_door_import_spark() -> None:
     assert not wrong, "\n".join(wrong)
 
 
-@pytest.mark.parametrize("layer", ["storage", "algebra", "sql", "analysis", "rewrites"])
+@pytest.mark.parametrize(
+    "layer", ["storage", "algebra", "sql", "analysis", "rewrites", "statistics"]
+)
 def test_plain_layers_do_not_name_spark(layer: str) -> None:
     """Not even for types: a schema comes as plain values."""
     wrong = [
@@ -133,7 +135,9 @@ def test_everything_exported_exists() -> None:
         assert getattr(sooner, name).__doc__, f"sooner.{name} has no docstring"
 
 
-@pytest.mark.parametrize("layer", ["algebra", "sql", "analysis", "rewrites", "storage"])
+@pytest.mark.parametrize(
+    "layer", ["algebra", "sql", "analysis", "rewrites", "statistics", "storage"]
+)
 def test_plain_layers_load_without_spark(layer: str) -> None:
     """A process of its own: here Spark may be loaded already.
 

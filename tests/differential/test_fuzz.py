@@ -30,13 +30,6 @@ if TYPE_CHECKING:
 
 MANY = int(os.environ.get("SOONER_FUZZ_EXAMPLES", "500"))
 WORLDS = 4
-_SPARK_SETTINGS = {
-    "spark.sql.shuffle.partitions": "1",
-    "spark.sql.adaptive.enabled": "false",
-    # Compiling a query takes longer than running it over ten rows.
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-}
 
 
 def examples(number: int, always_the_same: bool = False) -> settings:
@@ -135,19 +128,16 @@ class Lab:
 
 @pytest.fixture(scope="module")
 def lab(
-    spark: SparkSession,
+    small_spark: SparkSession,
     duckdbs: list[duckdb.DuckDBPyConnection],
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Lab]:
     import sooner
 
-    before = {key: spark.conf.get(key) for key in _SPARK_SETTINGS}
-    for key, value in _SPARK_SETTINGS.items():
-        spark.conf.set(key, value)
     place: Path = tmp_path_factory.mktemp("fuzz")
     databases = []
     for seed in range(WORLDS):
-        opened = sooner.connect(place / f"home{seed}", spark=spark, progress=False)
+        opened = sooner.connect(place / f"home{seed}", spark=small_spark, progress=False)
         for name, table in world(seed).items():
             file = place / f"{name}{seed}.parquet"
             pq.write_table(table, file)
@@ -156,8 +146,6 @@ def lab(
     yield Lab(databases, duckdbs)
     for opened in databases:
         opened.close()
-    for key, value in before.items():
-        spark.conf.set(key, str(value))
 
 
 def sooner_answers_as_spark(lab: Lab, query: Query, number: int) -> None:

@@ -11,13 +11,7 @@ from scipy import stats
 from sooner import InvalidArgument, UnknownColumn
 from sooner.algebra.schema import Column
 from sooner.analysis.facts import TableFacts
-from sooner.engine.hashing import (
-    block_sql,
-    canonical_type,
-    find_columns,
-    hash_sql,
-    replicate_sql,
-)
+from sooner.engine.hashing import block_sql, canonical_type, find_columns, hash_sql, replicate_sql
 from sooner.storage import Source, Table
 
 UNLIKELY = 1e-4

@@ -19,9 +19,10 @@ from pyspark.sql import DataFrame, SparkSession
 
 import sooner
 from sooner import ConstraintViolation, Database, InvalidArgument, QueryFailed, SoonerError
-from sooner.engine.hashing import BLOCK, REPLICATE, block_sql, layout_hash, replicate_sql
+from sooner.engine.hashing import block_sql, layout_hash, replicate_sql
 from sooner.engine.rows import scramble_rows, table_rows
 from sooner.storage import Table, protection
+from sooner.storage.layout import BLOCK, REPLICATE
 
 Row = tuple[int, str | None, int | None, float | None]
 Model = dict[tuple[int, str | None], Row]

@@ -19,10 +19,11 @@ from scipy import stats
 
 import sooner
 from sooner import CatalogError, Database, InvalidArgument, UnknownColumn
-from sooner.engine.hashing import BLOCK, REPLICATE, layout_hash
+from sooner.engine.hashing import layout_hash
 from sooner.engine.rows import scramble_rows, table_rows
 from sooner.sql import quote
 from sooner.storage import Scramble, Table
+from sooner.storage.layout import BLOCK, REPLICATE
 
 # Hashes are fixed, so the p-values are too: a law that holds once holds in every run.
 UNLIKELY = 1e-4

@@ -30,23 +30,6 @@ if TYPE_CHECKING:
     from sooner.frame import Frame
 
 WORLDS = 4
-_SPARK_SETTINGS = {
-    "spark.sql.shuffle.partitions": "1",
-    "spark.sql.adaptive.enabled": "false",
-    # Compiling a query takes longer than running it over ten rows.
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-}
-
-
-@pytest.fixture(scope="module")
-def small_spark(spark: SparkSession) -> Iterator[SparkSession]:
-    before = {key: spark.conf.get(key) for key in _SPARK_SETTINGS}
-    for key, value in _SPARK_SETTINGS.items():
-        spark.conf.set(key, value)
-    yield spark
-    for key, value in before.items():
-        spark.conf.set(key, str(value))
 
 
 def assert_well_formed(answers: list[Answer]) -> None:

@@ -9,21 +9,14 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import expr
 
 from sooner.engine.failures import plain_errors
-from sooner.engine.hashing import (
-    BLOCK,
-    HASH,
-    REPLICATE,
-    VERSION,
-    block_sql,
-    layout_hash,
-    replicate_sql,
-)
+from sooner.engine.hashing import block_sql, layout_hash, replicate_sql
 from sooner.engine.rows import ddl, table_rows
 from sooner.engine.writing import Reservation, reservation, write_parquet
 from sooner.errors import ConstraintViolation, InvalidArgument, NotSupported
 from sooner.sql import quote
 from sooner.storage.catalog import Catalog
 from sooner.storage.footers import facts_of
+from sooner.storage.layout import BLOCK, HASH, REPLICATE, VERSION
 from sooner.storage.records import Change, ChangeKind, Table
 
 _SHOWN = 3

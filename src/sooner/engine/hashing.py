@@ -13,12 +13,7 @@ from sooner.errors import InvalidArgument, UnknownColumn, nearest
 from sooner.sql import quote
 from sooner.storage.records import KeyType, Scramble, Table
 
-BLOCK = "__block"
-REPLICATE = "__replicate"
-VERSION = "__version"
-HASH = "__hash"
 REPLICATES = 32
-RESERVED = (BLOCK, REPLICATE, VERSION, HASH)
 
 _WHOLE_NUMBERS = frozenset({"tinyint", "smallint", "int", "bigint"})
 _AS_TEXT = ("string", "varchar", "char", "date", "timestamp", "decimal", "boolean")

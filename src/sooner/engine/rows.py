@@ -13,9 +13,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import expr
 
 from sooner.algebra.schema import Schema
-from sooner.engine.hashing import BLOCK, REPLICATE, VERSION
 from sooner.errors import MissingFile
 from sooner.sql import quote
+from sooner.storage.layout import BLOCK, REPLICATE, VERSION
 from sooner.storage.records import Change, Scramble, Table
 
 _SCRAMBLE_COLUMNS = ((REPLICATE, "tinyint"), (BLOCK, "int"))

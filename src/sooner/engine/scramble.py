@@ -13,9 +13,6 @@ from pyspark.sql.functions import expr
 from sooner.algebra.schema import Schema
 from sooner.engine.failures import plain_errors
 from sooner.engine.hashing import (
-    BLOCK,
-    HASH,
-    REPLICATE,
     REPLICATES,
     block_sql,
     canonical_type,
@@ -28,6 +25,7 @@ from sooner.engine.rows import table_rows
 from sooner.engine.writing import Reservation, written_files
 from sooner.errors import InvalidArgument
 from sooner.sql import quote
+from sooner.storage.layout import BLOCK, HASH, REPLICATE
 from sooner.storage.records import Scramble, Table
 
 # A block of one row group keeps one core busy and the others idle. Two groups of one file are a fifth

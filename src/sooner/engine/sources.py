@@ -14,10 +14,10 @@ from pyspark.sql.types import StructType
 from sooner.algebra.schema import Column, Schema
 from sooner.analysis.facts import TableFacts
 from sooner.engine.failures import plain_errors
-from sooner.engine.hashing import RESERVED
 from sooner.errors import InvalidArgument, MissingFile
 from sooner.storage.expand import expand, is_remote
 from sooner.storage.footers import survey
+from sooner.storage.layout import RESERVED
 from sooner.storage.records import DataFile, Format, Source
 from sooner.storage.unchanged import compare_schemas
 

@@ -14,10 +14,10 @@ from sooner.algebra.relation import Map, Relation, Scan
 from sooner.engine.exact import arrow_schema
 from sooner.engine.failures import plain_errors
 from sooner.engine.frames import from_arrow
-from sooner.engine.hashing import BLOCK
 from sooner.engine.jobs import cancel, within
 from sooner.engine.rows import scramble_rows
 from sooner.sql import quote, render
+from sooner.storage.layout import BLOCK
 from sooner.storage.records import Scramble, Table
 
 

@@ -12,10 +12,10 @@ from typing import TypeVar
 
 from pyspark.sql import DataFrame
 
-from sooner.engine.hashing import BLOCK
 from sooner.errors import CatalogError, WriteConflict
 from sooner.storage.catalog import Catalog
 from sooner.storage.footers import read_footers
+from sooner.storage.layout import BLOCK
 from sooner.storage.records import DataFile, Table
 
 _RENEW_SECONDS = 600

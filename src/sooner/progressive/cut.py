@@ -22,6 +22,7 @@ from sooner.algebra import (
     Join,
     JoinKind,
     Limit,
+    Opaque,
     Project,
     Relation,
     Scan,
@@ -36,8 +37,8 @@ from sooner.analysis import TableInfo, clustering_key, estimate, never_null
 from sooner.analysis.deterministic import is_deterministic
 from sooner.analysis.facts import table_info
 from sooner.progressive.partials import accumulator
+from sooner.storage.layout import REPLICATE
 
-REPLICATE = "__replicate"
 _MOST_ROWS = 2_000_000
 
 
@@ -143,7 +144,9 @@ class _Cutter:
                 return self._join(plan, first)
             case Union() | Intersect() | Except():
                 return self._set_operation(plan, first)
-        raise CannotStream(f"{type(plan).__name__} cannot be estimated")
+        if isinstance(plan, Opaque):
+            raise CannotStream(f"Spark answers the text as written, because of {plan.reason}")
+        raise CannotStream("what a function of yours makes of the rows is not estimated")
 
     def _scan(self, plan: Scan, place: int) -> _Part:
         if place not in self.streamed:

@@ -20,6 +20,8 @@ def describe(stream: Stream) -> list[str]:
     uncertain = [names[place] for place in uncertain_columns(stream.cut.top, stream.cut.states)]
     if uncertain:
         lines.append(f"Estimates until the end: {', '.join(uncertain)}.")
+    elif selects_by_estimate(stream.cut.top, stream.cut.states):
+        lines.append("Every value shown is exact; which rows there are can change until the end.")
     else:
         lines.append("Every row shown is exact; the list grows until the end.")
     return lines
@@ -47,13 +49,12 @@ def selects_by_estimate(top: Relation, states: tuple[State, ...]) -> bool:
         if isinstance(node, Limit):
             return True
         if isinstance(node, Filter | Join) and node.condition is not None:
-            names = [name for child in node.children for name in child.names]
-            places = [
-                place + len(before)
-                for child, before in zip(node.children, [(), node.children[0].names], strict=False)
+            uncertain = {
+                child.names[place]
+                for child in node.children
                 for place in uncertain_columns(child, states)
-            ]
-            if columns_of(node.condition) & {names[place] for place in places}:
+            }
+            if columns_of(node.condition) & uncertain:
                 return True
     return False
 

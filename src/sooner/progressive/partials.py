@@ -37,8 +37,8 @@ Estimates = Callable[[Sequence[Floats], Scaling], Floats]
 class Accumulator:
     """How one aggregate is kept: its partial columns, how they merge, and what they are worth.
 
-    ``merge`` names an Arrow aggregation for each partial. ``grows``: a total of what cannot be negative
-    is certain to be at least what was seen. ``sparse``: needs more replicates, being a ratio.
+    ``merge`` names an Arrow aggregation for each partial. A MIN or MAX ``is_extreme``: it is shown as it
+    is, not scaled. What ``is_count`` can only grow.
     """
 
     name: str
@@ -48,7 +48,6 @@ class Accumulator:
     estimates: Estimates
     is_extreme: bool = False
     is_count: bool = False
-    is_ratio: bool = False
 
 
 def accumulator(item: Item, type_: pa.DataType | None = None) -> Accumulator | None:
@@ -81,7 +80,7 @@ def accumulator(item: Item, type_: pa.DataType | None = None) -> Accumulator | N
             summed = exp.cast(of.copy(), "double", dialect="spark") if floating else of.copy()
             total, count = exp.Sum(this=summed), exp.Count(this=of.copy(), big_int=True)
             parts = (part(0, total), part(1, count))
-            return Accumulator(item.name, parts, ("sum", "sum"), _average, _ratio, is_ratio=True)
+            return Accumulator(item.name, parts, ("sum", "sum"), _average, _ratio)
         case exp.Min() | exp.Max() if len(call.args.get("expressions") or ()) == 0:
             merge = "min" if isinstance(call, exp.Min) else "max"
             return Accumulator(

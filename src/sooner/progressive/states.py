@@ -11,10 +11,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sooner.algebra import Aggregate, Limit, Relation, Sort
-from sooner.progressive.cut import REPLICATE, CannotStream, State
+from sooner.progressive.cut import CannotStream, State
 from sooner.progressive.estimates import Column, Extreme, Rows, Varying, certain_rows
 from sooner.progressive.partials import Accumulator, Scaling, accumulator
 from sooner.statistics.arrays import Floats
+from sooner.storage.layout import REPLICATE
 
 # Beyond this many groups their replicates are not kept, and intervals are unknown.
 _MOST_REPLICATED_GROUPS = 50_000
@@ -105,11 +106,6 @@ class Kept:
                 values = pc.if_else(pc.fill_null(wins, False), float("nan"), values)
             columns.append(_narrowed(values, types[name]))
         return pa.Table.from_arrays(columns, names=[*by, *(name for name, _ in merges)])
-
-    @property
-    def rows(self) -> int:
-        """How many rows the state has."""
-        return 0 if self._table is None else self._table.num_rows
 
     @property
     def bytes(self) -> int:

@@ -71,7 +71,7 @@ def choose_stream(
     """
     scans = [node for node in walk(plan) if isinstance(node, Scan)]
     best: Stream | None = None
-    reason = "no table of the query is scrambled"
+    reason = _obstacle(plan) or "no table of the query is scrambled"
     for choice in _choices(scans, tables, wanted):
         keys = {place: streamed.scramble.by for place, streamed in choice.items()}
         try:
@@ -85,6 +85,15 @@ def choose_stream(
     if best is None:
         raise CannotStream(reason)
     return best
+
+
+def _obstacle(plan: Relation) -> str | None:
+    """Why the plan could not be streamed even if all its tables were scrambled."""
+    try:
+        cut(plan, {}, {})
+    except CannotStream as obstacle:
+        return str(obstacle)
+    return None
 
 
 def _cost(stream: Stream) -> tuple[float, int]:

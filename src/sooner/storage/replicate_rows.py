@@ -13,10 +13,8 @@ import pyarrow.parquet as pq
 
 from sooner.errors import MissingFile
 from sooner.storage.expand import local_path
+from sooner.storage.layout import BLOCK, REPLICATE
 from sooner.storage.records import Scramble, Table
-
-_REPLICATE = "__replicate"
-_BLOCK = "__block"
 
 
 def replicate_rows(
@@ -39,15 +37,15 @@ def replicate_rows(
 # Files of a scramble never change, so what was counted once holds.
 @lru_cache(maxsize=16_384)
 def _in_file(path: str, replicates: int) -> npt.NDArray[np.float64]:
-    column = _read(path, _REPLICATE).column(0)
+    column = _read(path, REPLICATE).column(0)
     return np.bincount(column.to_numpy(), minlength=replicates).astype(np.float64)
 
 
 @lru_cache(maxsize=4_096)
 def _in_changes(path: str, blocks: int, replicates: int) -> npt.NDArray[np.float64]:
-    found = _read(path, _BLOCK, _REPLICATE)
+    found = _read(path, BLOCK, REPLICATE)
     places = pc.add(
-        pc.multiply(found.column(_BLOCK).cast("int64"), replicates), found.column(_REPLICATE)
+        pc.multiply(found.column(BLOCK).cast("int64"), replicates), found.column(REPLICATE)
     )
     counts = np.bincount(places.to_numpy(), minlength=blocks * replicates)
     return counts.reshape(blocks, replicates).astype(np.float64)

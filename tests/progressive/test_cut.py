@@ -1,0 +1,81 @@
+"""Where a plan is cut: what adds up block by block, what is kept, and what cannot be streamed."""
+
+from __future__ import annotations
+
+import pytest
+import sqlglot
+
+from sooner.algebra import Aggregate, Column, Item, Join, JoinKind, Limit, Opaque, Scan, Sort
+from sooner.algebra.scalar import SortKey, column
+from sooner.analysis import ColumnFacts, TableFacts, TableInfo
+from sooner.progressive.cut import CannotStream, cut
+from sooner.progressive.streams import choose_stream
+from sooner.storage.layout import REPLICATE
+
+FACTS = TableFacts(rows=1000, columns={"k": ColumnFacts(nulls=0)})
+TABLES = {
+    "t": TableInfo(key=("id",), scrambles=(("k",),), facts=FACTS),
+    "u": TableInfo(scrambles=(("k",),), facts=TableFacts(rows=1000)),
+}
+
+
+def scan(table: str, *names: str) -> Scan:
+    return Scan(
+        table, tuple(n.split("_")[0] for n in names), tuple(Column(n, "int") for n in names)
+    )
+
+
+def scalar(text: str) -> sqlglot.exp.Expr:
+    return sqlglot.parse_one(text, dialect="spark")
+
+
+T, U = scan("t", "id", "k", "v"), scan("u", "k_2", "w")
+TOTAL = (Item("total", scalar("sum(v)")),)
+
+
+def test_groups_of_the_stream_key_are_complete_rows() -> None:
+    (state,) = cut(Aggregate(T, ("k",), TOTAL), TABLES, {0: ("k",)}).states
+    assert state.aggregate is None
+
+
+def test_other_groups_are_merged_by_replicate() -> None:
+    (state,) = cut(Aggregate(T, ("v",), TOTAL), TABLES, {0: ("k",)}).states
+    assert state.aggregate is not None
+    assert state.carried is not None and REPLICATE in state.carried.names
+
+
+def test_a_key_that_may_be_null_completes_no_group() -> None:
+    groups = Aggregate(U, ("k_2",), (Item("n", scalar("count(*)")),))
+    (state,) = cut(groups, TABLES, {0: ("k",)}).states
+    assert state.aggregate is not None
+
+
+def test_of_a_top_list_only_its_rows_are_kept() -> None:
+    by = (SortKey(column("total"), descending=True),)
+    (state,) = cut(Limit(Sort(Aggregate(T, ("k",), TOTAL), by), 3, 2), TABLES, {0: ("k",)}).states
+    assert state.keep == 5
+
+
+def test_an_aggregate_read_beforehand_is_static() -> None:
+    average = Aggregate(U, (), (Item("a", scalar("avg(w)")),))
+    found = cut(Join(T, average, JoinKind.INNER, scalar("v > a")), TABLES, {0: ("k",)})
+    assert list(found.statics.values()) == [average]
+
+
+@pytest.mark.parametrize(
+    ("condition", "refused"),
+    [("k = k_2", None), ("v = w", "other columns"), ("k <=> k_2", "without a key")],
+)
+def test_two_streams_meet_on_their_key(condition: str, refused: str | None) -> None:
+    join = Join(T, U, JoinKind.INNER, scalar(condition))
+    if refused is None:
+        assert len(cut(join, TABLES, {0: ("k",), 1: ("k",)}).states) == 1
+        return
+    with pytest.raises(CannotStream, match=refused):
+        cut(join, TABLES, {0: ("k",), 1: ("k",)})
+
+
+def test_the_reason_is_the_plans_own() -> None:
+    plan = Opaque("SELECT …", (Column("c1", "int"),), "GROUP BY ALL", ("t",))
+    with pytest.raises(CannotStream, match="as written, because of GROUP BY ALL"):
+        choose_stream(plan, {}, TABLES, None)
