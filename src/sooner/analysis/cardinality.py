@@ -120,7 +120,7 @@ class _Walk:
         known = {source.lower(): facts for source, facts in info.facts.columns.items()}
         # Files are compressed: if they hold more per column than a short text, texts are long.
         stored = (info.facts.bytes or 0.0) / max(rows, 1.0)
-        text_bytes = max(TEXT_BYTES, stored / max(len(known), len(plan.sources)))
+        text_bytes = max(TEXT_BYTES, stored / max(len(known), len(plan.sources), 1))
         key = [source.lower() for source in info.key]
         columns: dict[str, ColumnSize] = {}
         for source, column in zip(plan.sources, plan.columns, strict=True):
