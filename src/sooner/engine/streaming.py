@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
+from functools import cached_property
 from types import TracebackType
 
 import pyarrow as pa
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 
-from sooner.algebra.relation import Map, Relation, Scan
+from sooner.algebra.relation import Join, Map, Relation, Scan
 from sooner.engine.exact import arrow_schema
 from sooner.engine.failures import plain_errors
 from sooner.engine.frames import from_arrow
 from sooner.engine.jobs import cancel, within
 from sooner.engine.rows import scramble_rows
-from sooner.sql import quote, render
+from sooner.sql import Hint, quote, render
 from sooner.storage.layout import BLOCK
 from sooner.storage.records import Scramble, Table
 
@@ -25,7 +26,7 @@ class Streaming:
     """What a progressive query holds in Spark; leaving it gives everything back and stops its jobs."""
 
     def __init__(self, spark: SparkSession) -> None:
-        self._spark = spark
+        self._users = spark
         self._prefix = f"__sooner_{uuid.uuid4().hex[:12]}"
         self._group = f"{self._prefix}_progress"
         self._views: dict[str, str] = {}
@@ -44,6 +45,18 @@ class Streaming:
     ) -> None:
         self.close()
 
+    @cached_property
+    def _spark(self) -> SparkSession:
+        """A session of its own with the user's views and functions, made for small jobs.
+
+        Adaptive execution runs every shuffle as a job; the few rows of a batch need few partitions.
+        """
+        own = SparkSession(self._users.sparkContext, self._users._jsparkSession.cloneSession())
+        cores = self._users.sparkContext.defaultParallelism
+        own.conf.set("spark.sql.adaptive.enabled", "false")
+        own.conf.set("spark.sql.shuffle.partitions", str(cores))
+        return own
+
     def open_scramble(self, name: str, table: Table, scramble: Scramble) -> None:
         """Make a scramble readable by block under a name."""
         self._streams.add(name)
@@ -52,7 +65,10 @@ class Streaming:
     def keep(self, name: str, plan: Relation) -> None:
         """Make the rows of a plan readable under a name; they are computed once, when first needed."""
         with plain_errors():
-            frame = self._spark.sql(render(plan)).persist(StorageLevel.MEMORY_AND_DISK)
+            rows = self._spark.sql(render(plan))
+            # Every batch reads them: as many pieces as cores, not as many as there were files.
+            rows = rows.coalesce(self._spark.sparkContext.defaultParallelism)
+            frame = rows.persist(StorageLevel.MEMORY_AND_DISK)
         self._kept.append(frame)
         self._view(name, frame)
 
@@ -61,15 +77,24 @@ class Streaming:
         with plain_errors():
             return arrow_schema(self._spark, self._frame(plan, ()).schema)
 
-    def run(self, plan: Relation, blocks: Collection[int]) -> pa.Table:
+    def run(
+        self,
+        plan: Relation,
+        blocks: Collection[int],
+        hint: Callable[[Join], Hint | None] | None = None,
+    ) -> pa.Table:
         """The rows a plan gives from some blocks of what it streams. For any thread."""
         with plain_errors(), within(self._spark, self._group, "progressive answer"):
-            return self._frame(plan, blocks).toArrow()
+            return self._frame(plan, blocks, hint).toArrow()
+
+    def provide(self, name: str, table: pa.Table) -> None:
+        """Make a small local table readable under a name, in place of the one before."""
+        self._view(name, from_arrow(self._spark, table))
 
     def finish(self, plan: Relation, states: Mapping[str, pa.Table]) -> pa.Table:
         """The rows a plan gives over local tables that stand for its states."""
         for name, table in states.items():
-            self._view(name, from_arrow(self._spark, table))
+            self.provide(name, table)
         return self.run(plan, ())
 
     def cancel(self) -> None:
@@ -92,7 +117,12 @@ class Streaming:
         frame.createOrReplaceTempView(view)
         self._views[name] = view
 
-    def _frame(self, plan: Relation, blocks: Collection[int]) -> DataFrame:
+    def _frame(
+        self,
+        plan: Relation,
+        blocks: Collection[int],
+        hint: Callable[[Join], Hint | None] | None = None,
+    ) -> DataFrame:
         # Only the list of blocks differs between batches: Spark compiles the same code once.
         chosen = ", ".join(str(block) for block in sorted(blocks)) or "-1"
 
@@ -103,4 +133,4 @@ class Streaming:
                 return f"(SELECT * FROM {view} WHERE {BLOCK} IN ({chosen}))"
             return view
 
-        return self._spark.sql(render(plan, leaf))
+        return self._spark.sql(render(plan, leaf, hint))

@@ -11,17 +11,20 @@ from time import perf_counter
 import numpy as np
 import pyarrow as pa
 
+from sooner.algebra import Relation
 from sooner.answer import Answer
 from sooner.engine.streaming import Streaming
 from sooner.errors import InvalidArgument, QueryFailed
 from sooner.progressive.answers import METHOD, Moment, answer_of, unknown_answer, widest
 from sooner.progressive.batches import batches
-from sooner.progressive.cut import stream_name
-from sooner.progressive.describe import selects_by_estimate, uncertain_columns
+from sooner.progressive.cut import State, stream_name
 from sooner.progressive.estimates import Rows
 from sooner.progressive.evaluate import NotNumeric
+from sooner.progressive.gated import Gated
+from sooner.progressive.hints import join_hints
+from sooner.progressive.openness import selects_by_estimate, uncertain_columns
 from sooner.progressive.partials import Scaling
-from sooner.progressive.states import Kept, SumTooLarge
+from sooner.progressive.states import Kept, SumTooLarge, TooManyRows
 from sooner.progressive.streams import Stream
 from sooner.progressive.top import over_estimates
 from sooner.storage.replicate_rows import replicate_rows
@@ -86,7 +89,7 @@ class Progress:
         self._replicates = next(iter(stream.scans.values())).scramble.replicates
         self._rows = {place: np.zeros(self._replicates) for place in stream.scans}
         self._left = stream.blocks
-        self._kept: list[Kept] = []
+        self._kept: list[Kept | Gated] = []
         self._has_answered = False
 
     def open(self) -> None:
@@ -97,13 +100,26 @@ class Progress:
             self._streaming.keep(name, plan)
         for state in self._stream.cut.states:
             schema = self._streaming.schema(state.aggregate or state.delta)
-            self._kept.append(Kept(state, schema, self._replicates))
+            self._kept.append(
+                self._gated(state, schema) if state.gates else Kept(state, schema, self._replicates)
+            )
+
+    def _gated(self, state: State, schema: pa.Schema) -> Gated:
+        """Raises :class:`CannotGate` for values that are no numbers."""
+        for one in self._kept:  # what the gates read
+            self._streaming.provide(one.state.name, one.schema.empty_table())
+        tops = [self._streaming.schema(gate.top) for gate in state.gates]
+        types = [{field.name: field.type for field in top} for top in tops]
+        gated = Gated(state, schema, self._replicates, types, self._request.slack)
+        gated.provide(self._streaming)
+        gated.require_numbers(self._streaming.schema(gated.batch))
+        return gated
 
     def answers(self) -> Iterator[Answer]:
         """Answers that get better; the last one is exact, unless the request was met before."""
         try:
             yield from self._answers()
-        except SumTooLarge:
+        except (SumTooLarge, TooManyRows):
             yield self._as_written()
         except TimeoutError:
             return
@@ -112,8 +128,7 @@ class Progress:
         pool = ThreadPoolExecutor(_IN_FLIGHT, thread_name_prefix="sooner")
         try:
             for blocks, parts in self._read(pool):
-                for one, part in zip(self._kept, parts, strict=True):
-                    one.add(part)
+                self._add(blocks, parts)
                 self._count(blocks)
                 if self._left == 0:
                     break
@@ -130,12 +145,29 @@ class Progress:
             self._streaming.cancel()
             pool.shutdown(wait=True)
 
-    def _read(self, pool: ThreadPoolExecutor) -> Iterator[tuple[tuple[int, ...], list[pa.Table]]]:
-        """Batches in order, the next ones being read meanwhile."""
-        waiting: deque[tuple[tuple[int, ...], list[Future[pa.Table]]]] = deque()
+    def _add(self, blocks: tuple[int, ...], parts: list[tuple[int, pa.Table]]) -> None:
+        for one, (generation, read) in zip(self._kept, parts, strict=True):
+            current = generation == one.generation
+            part = read if current else self._run(one.batch, blocks)
+            if isinstance(one, Gated):
+                one.add(part, blocks)
+            else:
+                one.add(part)
+
+    def _run(self, plan: Relation, blocks: Collection[int]) -> pa.Table:
+        hint = join_hints(self._stream, len(blocks) / self._stream.blocks)
+        return self._streaming.run(plan, blocks, hint)
+
+    def _read(
+        self, pool: ThreadPoolExecutor
+    ) -> Iterator[tuple[tuple[int, ...], list[tuple[int, pa.Table]]]]:
+        """Batches in order with the generation they belong to, the next ones being read meanwhile."""
+        waiting: deque[tuple[tuple[int, ...], list[tuple[int, Future[pa.Table]]]]] = deque()
         at_once = 1  # the first answer should not have to share the machine
         for blocks in batches(self._stream.blocks, self._request.seed, self._request.batches):
-            jobs = [pool.submit(self._streaming.run, one.batch, blocks) for one in self._kept]
+            jobs = [
+                (one.generation, pool.submit(self._run, one.batch, blocks)) for one in self._kept
+            ]
             waiting.append((blocks, jobs))
             if len(waiting) == at_once:
                 at_once = _IN_FLIGHT
@@ -144,12 +176,12 @@ class Progress:
         for done, jobs in waiting:
             yield done, self._results(jobs)
 
-    def _results(self, jobs: list[Future[pa.Table]]) -> list[pa.Table]:
+    def _results(self, jobs: list[tuple[int, Future[pa.Table]]]) -> list[tuple[int, pa.Table]]:
         """What a batch gave. Raises ``TimeoutError`` when the user's time is up, if he has an answer."""
         left = None
         if self._request.within is not None and self._has_answered:
             left = max(0.0, self._start + self._request.within - perf_counter())
-        return [job.result(timeout=left) for job in jobs]
+        return [(generation, job.result(timeout=left)) for generation, job in jobs]
 
     def _count(self, blocks: tuple[int, ...]) -> None:
         self._left -= len(blocks)
@@ -166,12 +198,7 @@ class Progress:
         return float(sum(rows.sum() for rows in self._rows.values())) / total if total else 1.0
 
     def _estimate(self) -> tuple[Rows | None, Answer | None]:
-        states = {
-            one.state.name: one.estimated(
-                Scaling(self._rows[one.state.counted], self._total(one.state.counted))
-            )
-            for one in self._kept
-        }
+        states = self._states()
         try:
             rows = over_estimates(self._stream.cut.top, states, self._request.slack)
         except NotNumeric:
@@ -182,18 +209,38 @@ class Progress:
                 return None, None
         return rows, answer_of(rows, self._moment())
 
+    def _states(self) -> dict[str, Rows]:
+        """What each state is worth as it looks now; gates go by the states before them."""
+        states: dict[str, Rows] = {}
+        for one in self._kept:
+            place = one.state.counted
+            scaling = Scaling(self._rows[place], self._total(place))
+            if isinstance(one, Gated):
+                try:
+                    one.settle(states, self.progress, self._streaming)
+                    states[one.state.name] = one.estimated(scaling)
+                except NotNumeric:
+                    tables = self._tables(states)
+                    states[one.state.name] = one.guessed(scaling, tables, self._streaming)
+            else:
+                states[one.state.name] = one.estimated(scaling)
+        return states
+
+    def _tables(self, states: Mapping[str, Rows]) -> dict[str, pa.Table]:
+        schemas = {one.state.name: one.schema for one in self._kept}
+        return {name: _table(rows, schemas[name]) for name, rows in states.items()}
+
     def _by_spark(self, states: Mapping[str, Rows]) -> Answer:
         """The top by Spark over the estimates alone: nothing is said of how far off they are."""
-        tables = {one.state.name: _table(states[one.state.name], one.schema) for one in self._kept}
         top = self._stream.cut.top
-        table = self._streaming.finish(top, tables).rename_columns(self._schema.names)
+        table = self._streaming.finish(top, self._tables(states)).rename_columns(self._schema.names)
         states_cut = self._stream.cut.states
         uncertain = uncertain_columns(top, states_cut)
         chosen = selects_by_estimate(top, states_cut)
         return unknown_answer(table, uncertain, chosen, self._moment())
 
     def _moment(self) -> Moment:
-        details = {"state_bytes": sum(one.bytes for one in self._kept)}
+        details = {"state_bytes": sum(one.bytes for one in self._kept), **self._open_rows()}
         return Moment(
             self._schema,
             self.progress,
@@ -212,8 +259,25 @@ class Progress:
         worst = widest(rows, self.progress, request.confidence)
         return worst is not None and worst <= request.error
 
+    def _open_rows(self) -> dict[str, int]:
+        """What conditions on open values cost, where there are any."""
+        gated = [one for one in self._kept if isinstance(one, Gated)]
+        if not gated:
+            return {}
+        return {
+            "recoveries": sum(one.recoveries for one in gated),
+            "rows_judged_again": sum(one.judged for one in gated),
+        }
+
     def _exact(self) -> Answer:
-        tables = {one.state.name: one.exact() for one in self._kept}
+        if any(isinstance(one, Gated) for one in self._kept):
+            self._states()  # what was decided by ranges that do not hold is taken back
+        tables: dict[str, pa.Table] = {}
+        for one in self._kept:
+            if isinstance(one, Gated):
+                tables[one.state.name] = one.exact(tables, self._streaming)
+            else:
+                tables[one.state.name] = one.exact()
         table = self._streaming.finish(self._stream.cut.top, tables)
         if table.schema.types != self._schema.types:
             # The plan's types are not Spark's: only Spark's own reading is right.
@@ -223,6 +287,7 @@ class Progress:
             METHOD,
             as_of=self._as_of,
             elapsed=perf_counter() - self._start,
+            details=self._open_rows(),
         )
 
 

@@ -7,7 +7,7 @@ that read no streamed table are *static*: read once.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
@@ -32,14 +32,18 @@ from sooner.algebra import (
     walk,
 )
 from sooner.algebra.relation import aggregate_call
-from sooner.algebra.scalar import Scalar, column, columns_of
-from sooner.analysis import TableInfo, clustering_key, estimate, never_null
+from sooner.algebra.scalar import Scalar, column, columns_of, conjuncts
+from sooner.analysis import TableInfo, clustering_key, estimate, never_null, primary_key
 from sooner.analysis.deterministic import is_deterministic
 from sooner.analysis.facts import table_info
+from sooner.progressive.gates import CannotGate, Gate, gate_of
+from sooner.progressive.openness import selects_by_estimate, uncertain_columns
 from sooner.progressive.partials import accumulator
 from sooner.storage.layout import REPLICATE
 
 _MOST_ROWS = 2_000_000
+# Of the rows that a condition on an open value could concern, about so many are not decided yet.
+_WAITING_SHARE = 0.02
 
 
 class CannotStream(Exception):
@@ -53,6 +57,7 @@ class State:
     With ``aggregate`` the groups of the delta are merged, else its rows are collected; of those only
     the first ``keep`` in the order ``by`` if given. ``counted`` is the place of the scan whose rows
     scale the sums; ``carried`` is the delta with the replicate of every row, where sums are estimated.
+    Only rows that pass its ``gates`` count; ``carried`` has the columns these need.
     """
 
     name: str
@@ -63,6 +68,7 @@ class State:
     by: tuple[SortKey, ...] = ()
     keep: int | None = None
     expected_rows: float = 0.0
+    gates: tuple[Gate, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -83,6 +89,12 @@ class _Part:
     counted: int = -1
     is_static: bool = False
     expected_rows: float = 0.0
+    gates: tuple[Gate, ...] = ()
+
+    @property
+    def hidden(self) -> tuple[str, ...]:
+        """The columns of a delta that are there for its gates."""
+        return tuple(name for gate in self.gates for name in gate.columns)
 
     @property
     def is_delta(self) -> bool:
@@ -94,14 +106,26 @@ class _Part:
 
 
 def cut(
-    plan: Relation, tables: Mapping[str, TableInfo], streamed: Mapping[int, tuple[str, ...]]
+    plan: Relation,
+    tables: Mapping[str, TableInfo],
+    streamed: Mapping[int, tuple[str, ...]],
+    gated: bool = True,
 ) -> Cut:
-    """Cut a plan; ``streamed`` gives the scramble key of each streamed scan by its place."""
+    """Cut a plan; ``streamed`` gives the scramble key of each streamed scan by its place.
+
+    Unless ``gated``, all rows that meet an open aggregate are kept.
+    """
     scans = [node for node in walk(plan) if isinstance(node, Scan)]
     rows = {place: table_info(tables, scans[place].table).facts.rows or 0 for place in streamed}
-    cutter = _Cutter(tables, streamed, rows)
-    top = cutter.as_top(cutter.visit(plan, 0))
-    return Cut(top, tuple(cutter.states), cutter.statics)
+    for gating in (True, False) if gated else (False,):
+        cutter = _Cutter(tables, streamed, rows, gating)
+        try:
+            top = cutter.as_top(cutter.visit(plan, 0))
+            if top.names == plan.names:
+                return Cut(top, tuple(cutter.states), cutter.statics)
+        except CannotGate:
+            assert gating
+    raise AssertionError("a cut without gates gives all columns")
 
 
 def stream_name(place: int) -> str:
@@ -114,6 +138,7 @@ class _Cutter:
     tables: Mapping[str, TableInfo]
     streamed: Mapping[int, tuple[str, ...]]
     rows: Mapping[int, int]
+    gating: bool
     states: list[State] = field(default_factory=list)
     statics: dict[str, Relation] = field(default_factory=dict)
 
@@ -161,19 +186,31 @@ class _Cutter:
 
     def _row_by_row(self, plan: Filter | Project, first: int) -> _Part:
         child = self.visit(plan.child, first)
-        new = plan.with_children(child.plan)
+        scalars = [plan.condition] if isinstance(plan, Filter) else [i.scalar for i in plan.items]
+        _require_seen(child, scalars)
         if child.carried is None:
-            return _Part(new, is_static=child.is_static)
+            return _Part(plan.with_children(child.plan), is_static=child.is_static)
         if isinstance(plan, Filter):
-            return _Part(new, plan.with_children(child.carried), child.counted)
-        carried = Project(child.carried, (*plan.items, Item(REPLICATE, column(REPLICATE))))
-        return _Part(new, carried, child.counted)
+            new, carried = plan.with_children(child.plan), plan.with_children(child.carried)
+            return _Part(new, carried, child.counted, gates=child.gates)
+        hidden = tuple(Item(name, column(name)) for name in child.hidden)
+        replicate = Item(REPLICATE, column(REPLICATE))
+        return _Part(
+            Project(child.plan, (*plan.items, *hidden)),
+            Project(child.carried, (*plan.items, *hidden, replicate)),
+            child.counted,
+            gates=child.gates,
+        )
 
     def _aggregate(self, plan: Aggregate, first: int) -> _Part:
         child = self.visit(plan.child, first)
+        _require_seen(child, [column(key) for key in plan.keys])
+        _require_seen(child, [item.scalar for item in plan.aggregates])
         new = plan.with_children(child.plan)
         if child.carried is None:
             return _Part(new, is_static=child.is_static)
+        if child.gates:
+            return _Part(self._gated_groups(plan, new, child, first))
         if self._complete_groups(plan, first):
             carried = Aggregate(child.carried, (*plan.keys, REPLICATE), plan.aggregates)
             return _Part(new, carried, child.counted)
@@ -197,6 +234,19 @@ class _Cutter:
         state = State(self._name(), child.plan, child.counted, new, child.carried)
         return _Part(self._state(state))
 
+    def _gated_groups(self, plan: Aggregate, new: Aggregate, child: _Part, first: int) -> Scan:
+        if self._complete_groups(plan, first):
+            raise CannotGate("groups that are complete are not scaled")
+        found = [accumulator(item) for item in plan.aggregates]
+        if not found or not all(one is not None and one.combine is not None for one in found):
+            raise CannotGate("only sums and counts of the rows that pass")
+        state = State(self._name(), child.plan, child.counted, new, child.carried)
+        return self._state(replace(state, gates=child.gates, expected_rows=self._waiting(child)))
+
+    def _waiting(self, part: _Part) -> float:
+        """About how many rows wait for open values: few, unless these have too many keys for ranges."""
+        return part.expected_rows * _WAITING_SHARE
+
     def _complete_groups(self, plan: Aggregate, first: int) -> bool:
         """Whether a group's rows are all in the blocks of one key, so that it is never half read."""
         clusters = clustering_key(plan, self.tables, self._within(plan, first))
@@ -209,7 +259,8 @@ class _Cutter:
             child = self.visit(sort.child, first)
             if child.is_delta:
                 keep = plan.count + plan.offset
-                scan = self._rows(child, sort.by, keep)
+                # Of rows that may yet fail, the first ones do not suffice.
+                scan = self._rows(child) if child.gates else self._rows(child, sort.by, keep)
                 return _Part(plan.with_children(sort.with_children(scan)))
             part = _Part(sort.with_children(child.plan), is_static=child.is_static)
         else:
@@ -235,8 +286,49 @@ class _Cutter:
             return self._with_static(plan, left, right)
         if left.is_static and right.is_delta and plan.kind is JoinKind.SEMI:
             return self._exists(plan, left, right)
+        if self.gating and plan.kind in (JoinKind.INNER, JoinKind.SEMI):
+            if left.is_delta and right.is_top:
+                return self._gate(plan, left, right, plan.right)
+            if left.is_top and right.is_delta and plan.kind is JoinKind.INNER:
+                return self._gate(plan, right, left, plan.left)
+        if left.gates or right.gates:
+            raise CannotGate("a join that is computed anew for every answer")
         # Rows that meet an aggregate which is still an estimate are all kept and joined anew each time.
         return _Part(plan.with_children(self.as_top(left), self.as_top(right)))
+
+    def _gate(self, plan: Join, delta: _Part, top: _Part, written: Relation) -> _Part:
+        """Rows of a delta that pass a condition on open aggregates: most are decided long before."""
+        assert delta.carried is not None
+        changing = {top.plan.names[place] for place in uncertain_columns(top.plan, self.states)}
+        opening = gate_of(
+            plan.condition,
+            delta.plan,
+            top.plan,
+            primary_key(written, self.tables),
+            changing,
+            len(self.states) * 10 + len(delta.gates),
+        )
+        if selects_by_estimate(opening.gate.top, self.states):
+            raise CannotGate("which rows the open aggregate has is itself open")
+        shown = tuple(Item(name, column(name)) for name in delta.plan.names)
+        if plan.kind is JoinKind.INNER:
+            # Columns of the aggregate that are equal to columns here can be seen above.
+            types = {one.name: one.type for one in (*delta.plan.schema, *top.plan.schema)}
+            shown += tuple(
+                Item(theirs, item.scalar.copy())
+                for item, (_, theirs) in zip(opening.items, opening.gate.keys, strict=False)
+                if types.get(item.scalar.name) == types[theirs] is not None
+            )
+        replicate = Item(REPLICATE, column(REPLICATE))
+        new, carried = delta.plan, delta.carried
+        for condition in opening.conditions:
+            new, carried = Filter(new, condition), Filter(carried, condition)
+        return _Part(
+            Project(new, (*shown, *opening.items)),
+            Project(carried, (*shown, *opening.items, replicate)),
+            delta.counted,
+            gates=(*delta.gates, opening.gate),
+        )
 
     def _join_deltas(self, plan: Join, left: _Part, right: _Part, first: int) -> _Part:
         if not clustering_key(plan, self.tables, self._within(plan, first)):
@@ -249,6 +341,13 @@ class _Cutter:
             ):
                 raise CannotStream("<=> pairs rows without a key, which are in different blocks")
         assert left.carried is not None and right.carried is not None
+        _require_seen(left, conjuncts(plan.condition))
+        _require_seen(right, conjuncts(plan.condition))
+        if (right.gates and plan.kind not in (JoinKind.INNER, JoinKind.RIGHT)) or (
+            left.gates and plan.kind is JoinKind.RIGHT
+        ):
+            raise CannotGate("the partners of a row are open")
+        gates = (*left.gates, *right.gates)
         new = plan.with_children(left.plan, right.plan)
         if plan.kind is JoinKind.FULL:
             raise CannotStream("a full outer join of two streamed tables")
@@ -256,11 +355,18 @@ class _Cutter:
             plan.kind is JoinKind.INNER and self.rows[right.counted] > self.rows[left.counted]
         )
         if by_right:
-            return _Part(new, plan.with_children(left.plan, right.carried), right.counted)
-        return _Part(new, plan.with_children(left.carried, right.plan), left.counted)
+            carried = plan.with_children(left.plan, right.carried)
+            return _Part(new, carried, right.counted, gates=gates)
+        return _Part(new, plan.with_children(left.carried, right.plan), left.counted, gates=gates)
 
     def _with_static(self, plan: Join, left: _Part, right: _Part) -> _Part:
         streams_left = left.carried is not None
+        if plan.kind is JoinKind.INNER:
+            joined_before = self._static_partner(
+                plan, *((left, right) if streams_left else (right, left))
+            )
+            if joined_before is not None:
+                return joined_before
         static = self._static(right if streams_left else left)
         delta = left if streams_left else right
         assert delta.carried is not None
@@ -272,11 +378,31 @@ class _Cutter:
                 else plan.with_children(static, side)
             )
 
-        return _Part(joined(delta.plan), joined(delta.carried), delta.counted)
+        _require_seen(delta, conjuncts(plan.condition))
+        return _Part(joined(delta.plan), joined(delta.carried), delta.counted, gates=delta.gates)
+
+    def _static_partner(self, plan: Join, delta: _Part, static: _Part) -> _Part | None:
+        """The delta with a static part joined to another static part it has, if that is all it meets.
+
+        So nations are joined to suppliers once, and of the suppliers only those are kept that count.
+        """
+        assert delta.carried is not None
+        met = columns_of(plan.condition) - static.plan.name_set if plan.condition else frozenset()
+        for name, partner in self.statics.items():
+            if met and met <= partner.name_set:
+                both = Join(partner, static.plan, JoinKind.INNER, plan.condition)
+                new = _with_wider_scan(delta.plan, name, both)
+                carried = _with_wider_scan(delta.carried, name, both)
+                if new is not None and carried is not None:
+                    self.statics[name] = both
+                    return replace(delta, plan=new, carried=carried)
+        return None
 
     def _exists(self, plan: Join, left: _Part, right: _Part) -> _Part:
         """Static rows with a partner in the stream: the distinct partners are the state."""
         assert plan.condition is not None
+        if right.gates:
+            raise CannotGate("the partners of a row are open")
         used = [name for name in right.plan.names if name in columns_of(plan.condition)]
         if not used:
             raise CannotStream("EXISTS over a streamed table that is not correlated")
@@ -288,6 +414,8 @@ class _Cutter:
     def _set_operation(self, plan: Union | Intersect | Except, first: int) -> _Part:
         left = self.visit(plan.left, first)
         right = self.visit(plan.right, first + _scans(plan.left))
+        if left.gates or right.gates:
+            raise CannotGate("a set operation of rows that are open")
         new = plan.with_children(left.plan, right.plan)
         if left.is_static and right.is_static:
             return _Part(new, is_static=True)
@@ -318,10 +446,18 @@ class _Cutter:
     def _rows(self, part: _Part, by: tuple[SortKey, ...] = (), keep: int | None = None) -> Scan:
         if keep is None and part.expected_rows > _MOST_ROWS:
             raise CannotStream("the answer has too many rows to keep")
+        if part.gates:
+            return self._gated_rows(part)
         state = State(self._name(), part.plan, part.counted, by=by, keep=keep)
         return self._state(
             replace(state, expected_rows=part.expected_rows if keep is None else keep)
         )
+
+    def _gated_rows(self, part: _Part) -> Scan:
+        hidden = set(part.hidden)
+        seen = tuple(Item(name, column(name)) for name in part.plan.names if name not in hidden)
+        state = State(self._name(), Project(part.plan, seen), part.counted, carried=part.carried)
+        return self._state(replace(state, gates=part.gates, expected_rows=part.expected_rows))
 
     def _state(self, state: State) -> Scan:
         shown = state.aggregate or state.delta
@@ -346,6 +482,24 @@ def _scans(plan: Relation) -> int:
     return sum(isinstance(node, Scan) for node in walk(plan))
 
 
+def _with_wider_scan(plan: Relation, name: str, static: Relation) -> Relation | None:
+    """The plan with a static part that has more columns, if all of them can be seen at its top."""
+    match plan:
+        case Scan():
+            return Scan(name, static.names, static.schema) if plan.table == name else None
+        case Filter():
+            child = _with_wider_scan(plan.child, name, static)
+            return None if child is None else plan.with_children(child)
+        case Join() if plan.kind is JoinKind.INNER:
+            for place, side in enumerate(plan.children):
+                found = _with_wider_scan(side, name, static)
+                if found is not None:
+                    sides = list(plan.children)
+                    sides[place] = found
+                    return plan.with_children(*sides)
+    return None
+
+
 def _in_order(part: _Part) -> Relation:
     """A delta with its replicate last: set operations go by position."""
     assert part.carried is not None
@@ -366,6 +520,14 @@ def _only_distinct(plan: Aggregate) -> Scalar | None:
             return None
         found[values.sql("spark")] = values.expressions[0].copy()
     return next(iter(found.values())) if len(found) == 1 else None
+
+
+def _require_seen(part: _Part, scalars: Sequence[Scalar]) -> None:
+    """Above a gate the open values themselves are not to be had."""
+    if part.gates:
+        missing = {name for one in scalars for name in columns_of(one)} - part.plan.name_set
+        if missing:
+            raise CannotGate(f"{', '.join(sorted(missing))} is used above a condition on it")
 
 
 def _require_deterministic(*scalars: Scalar) -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from sooner.algebra import Filter, Join, Limit, Relation, Scan, walk
-from sooner.algebra.scalar import columns_of
-from sooner.analysis import How, derivation
+from dataclasses import replace
+
+from sooner.algebra import Relation, Scan, walk
 from sooner.progressive.cut import State
+from sooner.progressive.openness import selects_by_estimate, uncertain_columns
 from sooner.progressive.streams import Stream
 
 
@@ -27,38 +28,6 @@ def describe(stream: Stream) -> list[str]:
     return lines
 
 
-def uncertain_columns(top: Relation, states: tuple[State, ...]) -> list[int]:
-    """The places of the output columns whose values can still change while blocks are unread."""
-    open_values = {
-        (state.name, item.name)
-        for state in states
-        if state.aggregate is not None
-        for item in state.aggregate.aggregates
-    }
-    return [
-        place
-        for place, found in enumerate(derivation(top).values())
-        if found.how is How.AGGREGATED
-        or any((source.table, source.column) in open_values for source in found.sources)
-    ]
-
-
-def selects_by_estimate(top: Relation, states: tuple[State, ...]) -> bool:
-    """Whether a value that can still change decides which rows there are."""
-    for node in walk(top):
-        if isinstance(node, Limit):
-            return True
-        if isinstance(node, Filter | Join) and node.condition is not None:
-            uncertain = {
-                child.names[place]
-                for child in node.children
-                for place in uncertain_columns(child, states)
-            }
-            if columns_of(node.condition) & uncertain:
-                return True
-    return False
-
-
 def _streamed(stream: Stream) -> str:
     ways = dict.fromkeys(
         f"{one.table.name} by {', '.join(one.scramble.by)}" for one in stream.scans.values()
@@ -72,6 +41,9 @@ def _tables(plan: Relation) -> str:
 
 
 def _kept(state: State) -> str:
+    if state.gates:
+        waiting = "; ".join(map(str, state.gates))
+        return f"{_kept(replace(state, gates=()))}, and rows that {waiting} may yet let pass or not"
     if state.aggregate is None:
         return "all rows so far" if state.keep is None else f"the first {state.keep} rows so far"
     keys = ", ".join(state.aggregate.keys)

@@ -31,6 +31,8 @@ class Scaling:
 Exact = Callable[[Sequence[pa.ChunkedArray], pa.DataType], Any]
 # From the partials by group and replicate (NumPy, empty is 0) to the R + 1 estimates of each group.
 Estimates = Callable[[Sequence[Floats], Scaling], Floats]
+# The same from the R + 1 scaled sums of each partial.
+Combine = Callable[[Sequence[Floats]], Floats]
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,7 @@ class Accumulator:
     estimates: Estimates
     is_extreme: bool = False
     is_count: bool = False
+    combine: Combine | None = None
 
 
 def accumulator(item: Item, type_: pa.DataType | None = None) -> Accumulator | None:
@@ -70,17 +73,27 @@ def accumulator(item: Item, type_: pa.DataType | None = None) -> Accumulator | N
     match call:
         case exp.Count():
             return Accumulator(
-                item.name, (part(0, call.copy()),), ("sum",), _count, _total, is_count=True
+                item.name,
+                (part(0, call.copy()),),
+                ("sum",),
+                _count,
+                _total,
+                is_count=True,
+                combine=_first,
             )
         case exp.Sum():
-            return Accumulator(item.name, (part(0, call.copy()),), ("sum",), _cast, _total)
+            return Accumulator(
+                item.name, (part(0, call.copy()),), ("sum",), _cast, _total, combine=_first
+            )
         case exp.Avg():
             # Spark averages whole numbers as floating ones: their sum may be too large for a whole one.
             floating = type_ is not None and pa.types.is_floating(type_)
             summed = exp.cast(of.copy(), "double", dialect="spark") if floating else of.copy()
             total, count = exp.Sum(this=summed), exp.Count(this=of.copy(), big_int=True)
             parts = (part(0, total), part(1, count))
-            return Accumulator(item.name, parts, ("sum", "sum"), _average, _ratio)
+            return Accumulator(
+                item.name, parts, ("sum", "sum"), _average, _ratio, combine=_quotient
+            )
         case exp.Min() | exp.Max() if len(call.args.get("expressions") or ()) == 0:
             merge = "min" if isinstance(call, exp.Min) else "max"
             return Accumulator(
@@ -130,7 +143,15 @@ def _total(parts: Sequence[Floats], scaling: Scaling) -> Floats:
 
 
 def _ratio(parts: Sequence[Floats], scaling: Scaling) -> Floats:
-    above, below = (leave_one_out(part, scaling.rows, scaling.total) for part in parts)
+    return _quotient([leave_one_out(part, scaling.rows, scaling.total) for part in parts])
+
+
+def _first(scaled: Sequence[Floats]) -> Floats:
+    return scaled[0]
+
+
+def _quotient(scaled: Sequence[Floats]) -> Floats:
+    above, below = scaled
     found = np.full_like(above, np.nan)
     np.divide(above, below, out=found, where=below != 0)
     return found

@@ -14,6 +14,7 @@ from sooner.algebra import Aggregate, Limit, Relation, Sort
 from sooner.progressive.cut import CannotStream, State
 from sooner.progressive.estimates import Column, Extreme, Rows, Varying, certain_rows
 from sooner.progressive.partials import Accumulator, Scaling, accumulator
+from sooner.progressive.places import places
 from sooner.statistics.arrays import Floats
 from sooner.storage.layout import REPLICATE
 
@@ -25,6 +26,10 @@ class SumTooLarge(Exception):
     """A sum that is too large for its type: Spark says how such a query ends."""
 
 
+class TooManyRows(Exception):
+    """More rows to keep than the driver should hold: Spark answers in one step."""
+
+
 class Kept:
     """A state and what it holds so far. ``schema`` are the columns it stands for, as Spark types them."""
 
@@ -32,18 +37,30 @@ class Kept:
         self.state = state
         self.schema = schema
         self._replicates = replicates
-        self._replicated = state.carried is not None
+        self.replicated = state.carried is not None
         self._table: pa.Table | None = None
         if state.aggregate is not None:
             _require_mergeable(schema)
 
     @cached_property
-    def _accumulators(self) -> tuple[Accumulator, ...]:
+    def accumulators(self) -> tuple[Accumulator, ...]:
+        """How each aggregate is kept."""
         assert self.state.aggregate is not None
         aggregate = self.state.aggregate
         types = self.schema.types[len(aggregate.keys) :]
         found = [accumulator(item, t) for item, t in zip(aggregate.aggregates, types, strict=True)]
         return tuple(one for one in found if one is not None)
+
+    @property
+    def table(self) -> pa.Table:
+        """The groups or rows as they are kept."""
+        assert self._table is not None
+        return self._table
+
+    @property
+    def generation(self) -> int:
+        """Nothing is ever taken back here."""
+        return 0
 
     @property
     def batch(self) -> Relation:
@@ -53,15 +70,15 @@ class Kept:
             if state.keep is None:
                 return state.delta
             return Limit(Sort(state.delta, state.by), state.keep)
-        partials = tuple(part for one in self._accumulators for part in one.partials)
-        delta = state.carried if self._replicated and state.carried is not None else state.delta
+        partials = tuple(part for one in self.accumulators for part in one.partials)
+        delta = state.carried if self.replicated and state.carried is not None else state.delta
         return Aggregate(delta, self._grouping, partials)
 
     @property
     def _grouping(self) -> tuple[str, ...]:
         assert self.state.aggregate is not None
         keys = self.state.aggregate.keys
-        return (*keys, REPLICATE) if self._replicated else keys
+        return (*keys, REPLICATE) if self.replicated else keys
 
     def add(self, batch: pa.Table) -> None:
         """Fold a batch in."""
@@ -69,15 +86,15 @@ class Kept:
         if self.state.aggregate is None:
             self._table = batch if self._table is None else pa.concat_tables([self._table, batch])
             return
-        if not self._replicated and REPLICATE in batch.column_names:
+        if not self.replicated and REPLICATE in batch.column_names:
             batch = self._merged(batch, self._grouping)  # asked for while there were fewer groups
         if self._table is not None:
             both = pa.concat_tables([self._table, batch.select(self._table.column_names)])
             batch = self._merged(both, self._grouping)
         self._table = batch
-        if self._replicated and batch.num_rows > _MOST_REPLICATED_GROUPS:
-            self._replicated = self._groups() <= _MOST_REPLICATED_GROUPS
-            if not self._replicated:
+        if self.replicated and batch.num_rows > _MOST_REPLICATED_GROUPS:
+            self.replicated = self._groups() <= _MOST_REPLICATED_GROUPS
+            if not self.replicated:
                 self._table = self._merged(batch, self._grouping)
 
     def _groups(self) -> int:
@@ -88,7 +105,7 @@ class Kept:
     def _merged(self, table: pa.Table, by: Sequence[str]) -> pa.Table:
         merges = [
             (part.name, merge)
-            for one in self._accumulators
+            for one in self.accumulators
             for part, merge in zip(one.partials, one.merge, strict=True)
         ]
         types = {name: table.schema.field(name).type for name, _ in merges}
@@ -122,14 +139,14 @@ class Kept:
         if not keys and not whole.num_rows:  # a total of nothing is still one row
             whole = pa.table({f.name: pa.nulls(1, f.type) for f in whole.schema})
         columns = [whole.column(key) for key in keys]
-        for one, field in zip(self._accumulators, list(self.schema)[len(keys) :], strict=True):
+        for one, field in zip(self.accumulators, list(self.schema)[len(keys) :], strict=True):
             columns.append(one.exact([whole.column(p.name) for p in one.partials], field.type))
         return pa.Table.from_arrays(columns, names=self.schema.names)
 
     def estimated(self, scaling: Scaling) -> Rows:
         """The state's value as it looks now: totals scaled up, with their replicates."""
         assert self._table is not None
-        if self.state.aggregate is None or not self._accumulators:
+        if self.state.aggregate is None or not self.accumulators:
             table = self._table
             if self.state.aggregate is not None:
                 table = self._merged(table, self.state.aggregate.keys)
@@ -139,9 +156,9 @@ class Kept:
         keys = self.state.aggregate.keys
         whole = self._merged(self._table, keys)
         columns = {key: whole.column(key) for key in keys}
-        groups = _places(whole, self._table, keys)
+        groups = places(whole.select(list(keys)), self._table.select(list(keys)))
         replicate = self._replicate()
-        for one in self._accumulators:
+        for one in self.accumulators:
             if one.is_extreme:
                 values = whole.column(one.partials[0].name)
                 columns[one.name] = Extreme(values, least=one.merge == ("min",))
@@ -155,7 +172,7 @@ class Kept:
 
     def _replicate(self) -> npt.NDArray[np.int64]:
         assert self._table is not None
-        if self._replicated:
+        if self.replicated:
             return np.asarray(self._table.column(REPLICATE).to_numpy(), np.int64)
         return np.zeros(self._table.num_rows, np.int64)
 
@@ -164,19 +181,19 @@ class Kept:
     ) -> Floats:
         """A partial as a table of groups and replicates; NaN where there is nothing."""
         assert self._table is not None
-        dense = np.full((count, self._replicates if self._replicated else 1), np.nan)
+        dense = np.full((count, self._replicates if self.replicated else 1), np.nan)
         dense[groups, replicate] = (
             self._table.column(name).cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
         )
         return dense
 
     def _varying(self, one: Accumulator, parts: Sequence[Floats], scaling: Scaling) -> Varying:
-        if not self._replicated:
+        if not self.replicated:
             scaling = Scaling(scaling.rows.sum(keepdims=True), scaling.total)
         seen = ~np.isnan(parts[0]).all(axis=1)
         filled = [np.nan_to_num(part, nan=0.0) for part in parts]
         theta = np.where(seen, one.estimates(filled, scaling), np.nan)
-        if not self._replicated:
+        if not self.replicated:
             theta = theta[:1]
         return Varying(
             theta,
@@ -184,22 +201,6 @@ class Kept:
             positive=bool((filled[0] >= 0).all()),
             certain_low=filled[0].sum(axis=1) if one.is_count else None,
         )
-
-
-def _places(groups: pa.Table, rows: pa.Table, keys: Sequence[str]) -> npt.NDArray[np.int64]:
-    """For each row the place of its group in a table that has every group once."""
-    if not keys:
-        return np.zeros(rows.num_rows, np.int64)
-    both = pa.concat_tables([groups.select(list(keys)), rows.select(list(keys))])
-    numbers = np.zeros(both.num_rows, np.int64)
-    for key in keys:
-        codes = both.column(key).combine_chunks().dictionary_encode(null_encoding="encode")
-        indices = codes.indices.to_numpy(zero_copy_only=False).astype(np.int64)
-        # Numbered anew after every key, so that the product stays small.
-        _, numbers = np.unique(numbers * (len(codes.dictionary) + 1) + indices, return_inverse=True)
-    place = np.empty(groups.num_rows, np.int64)
-    place[numbers[: groups.num_rows]] = np.arange(groups.num_rows)
-    return place[numbers[groups.num_rows :]]
 
 
 def _widened(table: pa.Table, merges: Sequence[tuple[str, str]]) -> pa.Table:

@@ -46,6 +46,7 @@ class Stream:
     scans: Mapping[int, Streamed]
     cut: Cut
     static_bytes: float
+    infos: Mapping[str, TableInfo]
 
     @property
     def is_worth_it(self) -> bool:
@@ -64,8 +65,11 @@ def choose_stream(
     tables: Mapping[str, Table],
     infos: Mapping[str, TableInfo],
     wanted: Collection[str] | None,
+    gated: bool = True,
 ) -> Stream:
     """The stream that reads least before its first answer; ``wanted`` names the tables to stream.
+
+    Unless ``gated``, all rows that meet an open aggregate are kept.
 
     Raises :class:`CannotStream` with the reason if there is none.
     """
@@ -75,11 +79,11 @@ def choose_stream(
     for choice in _choices(scans, tables, wanted):
         keys = {place: streamed.scramble.by for place, streamed in choice.items()}
         try:
-            found = cut(plan, infos, keys)
+            found = cut(plan, infos, keys, gated)
         except CannotStream as error:
             reason = str(error)
             continue
-        stream = Stream(choice, found, _static_bytes(scans, tables, choice))
+        stream = Stream(choice, found, _static_bytes(scans, tables, choice), infos)
         if best is None or _cost(stream) < _cost(best):
             best = stream
     if best is None:

@@ -40,7 +40,7 @@ def over_estimates(top: Relation, states: Mapping[str, Rows], slack: float = 2.0
             return Rows(columns, rows.chosen)
         case Project():
             rows = over_estimates(top.child, states, slack)
-            columns = {item.name: _item(item.scalar, rows) for item in top.items}
+            columns = {one.name: item(one.scalar, rows) for one in top.items}
             return Rows(columns, rows.chosen)
         case Filter():
             rows = over_estimates(top.child, states, slack)
@@ -72,7 +72,8 @@ def _beside(top: Join, states: Mapping[str, Rows], slack: float) -> Rows:
     return both if top.condition is None else _where(top.condition, both, slack)
 
 
-def _item(scalar: Scalar, rows: Rows) -> Column:
+def item(scalar: Scalar, rows: Rows) -> Column:
+    """The column a scalar makes of rows on the way. Raises :class:`NotNumeric` for what Spark must do."""
     if is_column(scalar):
         return rows.columns[scalar.name]
     used = [rows.columns[name] for name in sorted(columns_of(scalar))]
@@ -151,7 +152,7 @@ def _order(by: Sequence[SortKey], rows: Rows) -> npt.NDArray[np.int64]:
     columns: dict[str, pa.Array | pa.ChunkedArray] = {}
     keys = []
     for place, key in enumerate(by):
-        column = _item(key.scalar, rows)
+        column = item(key.scalar, rows)
         if isinstance(column, Varying):
             values = pa.array(column.theta[0], from_pandas=True)
         else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 
 from sooner.algebra.relation import (
     Aggregate,
@@ -42,12 +43,29 @@ _JOIN_WORDS = {
 }
 
 
-def render(plan: Relation, leaf: Callable[[Scan | Map], str] | None = None) -> str:
+@dataclass(frozen=True, slots=True)
+class Hint:
+    """How Spark is to join, in its own word, and which side it looks up: the right one or the left."""
+
+    word: str
+    right: bool
+
+
+def render(
+    plan: Relation,
+    leaf: Callable[[Scan | Map], str] | None = None,
+    hint: Callable[[Join], Hint | None] | None = None,
+) -> str:
     """The plan as Spark SQL. ``leaf`` names the table or view that stands for a Scan or Map.
 
-    The caller gives ``leaf`` where a name is not the registered one: a version, a set of blocks.
+    The caller gives ``leaf`` where a name is not the registered one: a version, a set of blocks; and
+    ``hint`` where it knows better than Spark how large the sides of a join are.
     """
-    return _Renderer(leaf or _registered_name).query(plan)
+    return _Renderer(leaf or _registered_name, hint or _no_hint).query(plan)
+
+
+def _no_hint(join: Join) -> Hint | None:
+    return None
 
 
 def _registered_name(node: Scan | Map) -> str:
@@ -57,8 +75,11 @@ def _registered_name(node: Scan | Map) -> str:
 
 
 class _Renderer:
-    def __init__(self, leaf: Callable[[Scan | Map], str]) -> None:
+    def __init__(
+        self, leaf: Callable[[Scan | Map], str], hint: Callable[[Join], Hint | None]
+    ) -> None:
         self._leaf = leaf
+        self._hint = hint
         self._aliases = 0
 
     def query(self, plan: Relation) -> str:
@@ -106,6 +127,12 @@ class _Renderer:
 
     def _join(self, plan: Join) -> str:
         left, right = self._source(plan.left), self._source(plan.right)
+        hint = self._hint(plan)
+        if hint is not None:
+            alias = (right if hint.right else left).rpartition(" ")[2]
+            words = f"SELECT /*+ {hint.word}({alias}) */ {_names(plan) or '1'} FROM"
+            on = "TRUE" if plan.condition is None else to_sql(plan.condition)
+            return f"{words} {left} {_JOIN_WORDS[plan.kind]} {right} ON {on}"
         if plan.kind is JoinKind.NULL_AWARE_ANTI:
             return self._null_aware_anti(plan, left, right)
         if plan.condition is None and plan.kind is JoinKind.INNER:
