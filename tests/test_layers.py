@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -48,17 +48,18 @@ def package_of(file: Path) -> list[str]:
     return ["sooner", *file.relative_to(ROOT).parts[:-1]]
 
 
+def statements(body: Iterable[ast.AST], for_types: bool = False) -> Iterator[tuple[ast.AST, bool]]:
+    """All statements, however deep, and whether only a type checker reads them."""
+    for node in body:
+        yield node, for_types
+        guards = isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+        for part in ("body", "orelse", "finalbody", "handlers", "cases"):
+            inside = for_types or (guards and part == "body")
+            yield from statements(getattr(node, part, ()), inside)
+
+
 def imports_of(file: Path) -> Iterator[Import]:
-    tree = ast.parse(file.read_text(encoding="utf-8"))
-    guarded = {
-        id(inner)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
-        for statement in node.body
-        for inner in ast.walk(statement)
-    }
-    for node in ast.walk(tree):
-        for_types = id(node) in guarded
+    for node, for_types in statements(ast.parse(file.read_text(encoding="utf-8")).body):
         if isinstance(node, ast.Import):
             for alias in node.names:
                 yield Import(file, node.lineno, alias.name, for_types)

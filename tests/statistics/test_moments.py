@@ -82,7 +82,7 @@ def test_deviations_add_up_to_those_of_the_group() -> None:
 
 
 # A variance rests on fourth moments: long tails are not covered, whatever is done.
-SHORT = {("skewed", 0.02): 0.839, ("skewed", 0.1): 0.829, ("skewed", 0.5): 0.823}
+SHORT = {("skewed", 0.02): 0.840, ("skewed", 0.1): 0.827, ("skewed", 0.5): 0.811}
 
 
 @pytest.mark.parametrize("t", PROGRESS)
@@ -129,7 +129,7 @@ def test_many_groups(t: float) -> None:
 
 
 @pytest.mark.parametrize(
-    ("sigma", "of_total", "of_average"), [(1.0, 0.938, 0.904), (1.5, 0.894, 0.862)]
+    ("sigma", "of_total", "of_average"), [(1.0, 0.948, 0.909), (1.5, 0.896, 0.854)]
 )
 def test_many_groups_with_long_tails_fall_short(
     sigma: float, of_total: float, of_average: float
