@@ -25,17 +25,24 @@ def test_guide(spark, tmp_path, monkeypatch) -> None:
     names["db"].close()  # type: ignore[attr-defined]
 
 
-MODULES = [
-    module.name
-    for module in pkgutil.walk_packages(sooner.__path__, "sooner.")
-    if not module.name.endswith("demo")
+SOURCE = Path(sooner.__file__).parent
+WITH_EXAMPLES = [
+    ".".join(("sooner", *file.relative_to(SOURCE).with_suffix("").parts))
+    for file in sorted(SOURCE.rglob("*.py"))
+    if ">>> " in file.read_text(encoding="utf-8")
 ]
 
 
-@pytest.mark.parametrize("name", MODULES)
+@pytest.mark.parametrize("name", WITH_EXAMPLES)
 def test_docstrings(name: str) -> None:
     results = doctest.testmod(importlib.import_module(name))
+    assert results.attempted > 0
     assert results.failed == 0
+
+
+def test_every_module_can_be_loaded() -> None:
+    for module in pkgutil.walk_packages(sooner.__path__, "sooner."):
+        importlib.import_module(module.name)
 
 
 def test_links_in_documents_lead_somewhere() -> None:

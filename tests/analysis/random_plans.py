@@ -88,7 +88,9 @@ class _Build:
         self.texts: set[str] = set()  # the columns that hold texts; others hold whole numbers
 
     def pick(self, choices: Any) -> Any:
-        return self.draw(st.sampled_from(list(choices)))
+        options = list(choices)
+        # As sampled_from, which would be built and checked anew for each list.
+        return options[self.draw(st.integers(0, len(options) - 1))]
 
     def name(self, text: bool = False) -> str:
         name = f"c{next(self.numbers)}"

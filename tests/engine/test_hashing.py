@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
-from scipy import stats
 
 from sooner import InvalidArgument, UnknownColumn
 from sooner.algebra.schema import Column
@@ -90,6 +89,8 @@ def test_finer_blocks_are_parts_of_coarser_ones(placed: list[Any]) -> None:
 
 
 def test_blocks_are_even(placed: list[Any]) -> None:
+    from scipy import stats  # a second to load, which tests without Spark are spared
+
     counts = [0] * 64
     for row in placed:
         counts[row.block] += 1
@@ -97,6 +98,8 @@ def test_blocks_are_even(placed: list[Any]) -> None:
 
 
 def test_replicates_do_not_depend_on_blocks(placed: list[Any]) -> None:
+    from scipy import stats  # a second to load, which tests without Spark are spared
+
     observed = [[0] * 32 for _ in range(8)]
     for row in placed:
         observed[row.block // 8][row.replicate] += 1

@@ -15,7 +15,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import DataFrame, SparkSession
-from scipy import stats
 
 import sooner
 from sooner import CatalogError, Database, InvalidArgument, UnknownColumn
@@ -140,6 +139,8 @@ def test_equal_rows_with_null_keys_stay_together(
 
 
 def test_null_keys_spread_by_the_primary_key(database: Database, tmp_path: Path) -> None:
+    from scipy import stats  # a second to load, which tests without Spark are spared
+
     nulls = pa.table({"id": list(range(2000)), "k": pa.nulls(2000, pa.int64())})
     register(database, "nulls", nulls, tmp_path, key="id")
     table = database.scramble("nulls", "k", blocks=8)
@@ -210,6 +211,8 @@ def test_a_prefix_is_a_uniform_sample_of_keys(
     spark: SparkSession, orders: tuple[Database, Table, Table], prefix: int
 ) -> None:
     """By the key itself and by three other columns: the prefix has its share of each part."""
+    from scipy import stats  # a second to load, which tests without Spark are spared
+
     _, table, _ = orders
     (scramble,) = table.scrambles
     share = prefix / scramble.blocks
@@ -240,6 +243,8 @@ def test_a_prefix_is_a_uniform_sample_of_keys(
 
 
 def test_other_salts_are_other_samples(spark: SparkSession, database: Database) -> None:
+    from scipy import stats  # a second to load, which tests without Spark are spared
+
     database.register("n", spark.range(8000), key="id")
     database.scramble("n", "id", blocks=4, salt=1)
     table = database.scramble("n", "id", blocks=4, salt=2)

@@ -14,6 +14,18 @@ SEEDS = 2000
 PROGRESS = (0.02, 0.1, 0.5)
 
 
+def keys_read(rng: np.random.Generator, t: float, keys: int, seeds: int) -> np.ndarray:
+    """Places ``seed * keys + key`` of what is read, in order, when each key is read with chance t.
+
+    The gaps between them are geometric: a number is drawn for what is read, not for what is not.
+    """
+    most = seeds * keys * t
+    gaps = rng.geometric(t, int(most + 8 * np.sqrt(most)))
+    places = np.cumsum(gaps) - 1
+    assert places[-1] >= seeds * keys
+    return places[: np.searchsorted(places, seeds * keys)]
+
+
 def draw(seed: int, t: float, columns: Sequence[np.ndarray], seeds: int = SEEDS) -> np.ndarray:
     """Sums by (column, seed, replicate) when each key is read with chance t.
 
@@ -21,13 +33,14 @@ def draw(seed: int, t: float, columns: Sequence[np.ndarray], seeds: int = SEEDS)
     """
     rng = np.random.default_rng(seed)
     keys = columns[0].shape[-1]
-    read = np.flatnonzero(rng.random((seeds, keys), dtype=np.float32) < t)
+    read = keys_read(rng, t, keys, seeds)
+    place = read % keys
     cell = read // keys * R + rng.integers(0, R, read.size)
     return np.stack(
         [
             np.bincount(
                 cell,
-                column.ravel()[read] if column.ndim == 2 else column[read % keys],
+                column.ravel()[read] if column.ndim == 2 else column[place],
                 minlength=seeds * R,
             ).reshape(seeds, R)
             for column in columns
@@ -50,17 +63,29 @@ def skewed(keys: int, sigma: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
     return rows, rows * rng.lognormal(0.0, sigma, keys)
 
 
-@cache
 def sample(kind: str, t: float) -> tuple[np.ndarray, np.ndarray]:
     """Keys (column, key) and their sums (column, seed, replicate).
 
     100, 500 and 1,000 keys are read. The columns: rows, values, squares of values, and rows and
     values of the 30% of keys in a group.
     """
+    keys, sums = _samples(t)
+    here = slice(0, 5) if kind == "clustered" else slice(5, 10)
+    return keys[here], sums[here]
+
+
+@cache
+def _samples(t: float) -> tuple[np.ndarray, np.ndarray]:
+    """The columns of both kinds, of the same keys."""
     count = 5000 if t < 0.5 else 2000
-    rows, values = clustered(count) if kind == "clustered" else skewed(count)
     group = np.random.default_rng(5).random(count) < 0.3
-    columns = np.stack([rows, values, values**2 / rows, rows * group, values * group])
+    columns = np.stack(
+        [
+            column
+            for rows, values in (clustered(count), skewed(count))
+            for column in (rows, values, values**2 / rows, rows * group, values * group)
+        ]
+    )
     return columns, draw(3, t, columns)
 
 

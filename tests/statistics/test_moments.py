@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from populations import PROGRESS, R, assert_covers, coverage, draw, sample
+from populations import PROGRESS, R, assert_covers, coverage, keys_read, sample
 
 from sooner.statistics import (
     Interval,
@@ -82,7 +82,7 @@ def test_deviations_add_up_to_those_of_the_group() -> None:
 
 
 # A variance rests on fourth moments: long tails are not covered, whatever is done.
-SHORT = {("skewed", 0.02): 0.839, ("skewed", 0.1): 0.829, ("skewed", 0.5): 0.823}
+SHORT = {("skewed", 0.02): 0.840, ("skewed", 0.1): 0.827, ("skewed", 0.5): 0.811}
 
 
 @pytest.mark.parametrize("t", PROGRESS)
@@ -109,8 +109,12 @@ def groups(
     rows = rng.integers(1, 8, shape).astype(float)
     each = rng.lognormal(0.0, sigma, shape) if sigma else rng.normal(50.0, 15.0, shape)
     values = rows * each
-    columns = [np.ones(shape), values, values**2, rows, rows**2, rows * values]
-    keys, y, yy, x, xx, xy = draw(5, t, columns, 2000).sum(axis=2)
+    read = keys_read(rng, t, shape[1], shape[0])
+    a, b = values.ravel()[read], rows.ravel()[read]
+    keys, y, yy, x, xx, xy = (
+        np.bincount(read // shape[1], column, shape[0])
+        for column in (np.ones(read.size), a, a**2, b, b**2, a * b)
+    )
     total = many_groups_error(keys, y, yy, t, 0.95, positive=True)
     average = many_groups_ratio(keys, (y, yy), (x, xx), xy, t, 0.95, positive=True)
     truth = values.sum(axis=1)
@@ -125,7 +129,7 @@ def test_many_groups(t: float) -> None:
 
 
 @pytest.mark.parametrize(
-    ("sigma", "of_total", "of_average"), [(1.0, 0.938, 0.904), (1.5, 0.894, 0.862)]
+    ("sigma", "of_total", "of_average"), [(1.0, 0.948, 0.909), (1.5, 0.896, 0.854)]
 )
 def test_many_groups_with_long_tails_fall_short(
     sigma: float, of_total: float, of_average: float

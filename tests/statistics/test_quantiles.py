@@ -4,7 +4,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from populations import PROGRESS, R, assert_covers
+from populations import PROGRESS, R, assert_covers, keys_read
 
 from sooner.statistics import Sample, quantile, quantile_interval, sample_of
 
@@ -55,28 +55,41 @@ def test_unknown_where_few_replicates_have_rows_or_an_end_is_beyond_the_sample()
 
 
 @cache
-def drawn(kind: str, t: float) -> tuple[np.ndarray, Sample]:
-    """Rows of keys, and a sample of them for each seed as its groups: 40, 60 or 200 keys."""
+def drawn(t: float) -> tuple[np.ndarray, np.ndarray, tuple[np.ndarray, ...]]:
+    """What rows of a key share, what each has of its own, and the rows that are read.
+
+    A sample for each seed, of 40, 60 or 200 keys; of a row read the seed, the row, the replicate.
+    """
     rng = np.random.default_rng(6)
     keys = {0.02: 2000, 0.1: 600, 0.5: 400}[t]
-    key = np.repeat(np.arange(keys), rng.integers(1, 8, keys))
+    each = rng.integers(1, 8, keys)
+    key = np.repeat(np.arange(keys), each)
     shared, own = rng.normal(size=keys)[key], rng.normal(size=key.size)
+    read = keys_read(rng, t, keys, SEEDS)
+    replicate = rng.integers(0, R, read.size)
+    seed, times = read // keys, each[read % keys]
+    first = (np.cumsum(each) - each)[read % keys]
+    row = np.arange(times.sum()) + np.repeat(first - (np.cumsum(times) - times), times)
+    return shared, own, (np.repeat(seed, times), row, np.repeat(replicate, times))
+
+
+@cache
+def sampled(kind: str, t: float) -> tuple[np.ndarray, Sample]:
+    """Rows, and the sample of each seed as a group."""
+    shared, own, (seed, row, replicate) = drawn(t)
     values = (
         50 + 20 * shared + 10 * own if kind == "clustered" else np.exp(0.8 * shared + 0.6 * own)
     )
     if kind == "tied":
         values = np.round(values)
-    read = rng.random((SEEDS, keys), dtype=np.float32) < t
-    replicate = rng.integers(0, R, (SEEDS, keys))
-    seed, row = np.nonzero(read[:, key])
-    return values, sample_of(values[row], seed, replicate[seed, key[row]], (SEEDS, R))
+    return values, sample_of(values[row], seed, replicate, (SEEDS, R))
 
 
 @pytest.mark.parametrize("t", PROGRESS)
 @pytest.mark.parametrize("kind", ["clustered", "skewed"])
 @pytest.mark.parametrize("probability", [0.1, 0.5, 0.9])
 def test_bias_and_coverage(kind: str, t: float, probability: float) -> None:
-    values, sample = drawn(kind, t)
+    values, sample = sampled(kind, t)
     truth = np.quantile(values, probability)
     estimate = quantile(sample, probability)
     assert abs(estimate.mean() - truth) <= 0.35 * estimate.std()
@@ -96,7 +109,7 @@ def test_bias_and_coverage(kind: str, t: float, probability: float) -> None:
 @pytest.mark.parametrize("probability", [0.5, 0.9, 0.99])
 def test_values_that_many_rows_share(t: float, probability: float) -> None:
     """Steps of the distribution make intervals too wide, never too narrow."""
-    values, sample = drawn("tied", t)
+    values, sample = sampled("tied", t)
     truth = np.quantile(values, probability)
     found = quantile_interval(sample, probability, t, 0.95)
     assert (~(found.low > truth) & ~(found.high < truth)).mean() >= 0.93

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -36,8 +37,21 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
         admin.dispose()
 
 
+@pytest.fixture(scope="session")
+def empty_catalog(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The SQLite file of a catalog without tables."""
+    home = tmp_path_factory.mktemp("empty")
+    Catalog(home / "catalog.sqlite").close()
+    assert [path.name for path in home.iterdir() if path.is_file()] == ["catalog.sqlite"]
+    return home / "catalog.sqlite"
+
+
 @pytest.fixture
-def catalog(place: Place) -> Iterator[Catalog]:
+def catalog(place: Place, empty_catalog: Path) -> Iterator[Catalog]:
+    if "://" not in place.url:
+        # Tests of what makes a new one take the place; to the others a copy is one, and sooner made.
+        place.home.mkdir()
+        shutil.copyfile(empty_catalog, place.url)
     with place.open() as opened:
         yield opened
 

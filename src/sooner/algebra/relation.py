@@ -19,6 +19,7 @@ from sooner.algebra.scalar import (
     Scalar,
     SortKey,
     is_column,
+    to_sql,
 )
 from sooner.algebra.schema import Column, Schema, names
 from sooner.algebra.validation import require, require_scalar, require_unique
@@ -188,7 +189,8 @@ class Aggregate(_Unary):
         require(not missing, f"unknown grouping columns {sorted(missing)}")
         for item in self.aggregates:
             call = aggregate_call(item.scalar)
-            require(call is not None, f"not one aggregate: {item.scalar.sql('spark')}")
+            if call is None:
+                raise ValueError(f"not one aggregate: {to_sql(item.scalar)}")
             require_scalar(item.scalar, self.child.name_set, aggregate=True)
         require_unique(self.schema)
 

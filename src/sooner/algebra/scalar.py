@@ -10,9 +10,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from sqlglot import exp
+from sqlglot import Dialect, exp
 
 Scalar: TypeAlias = exp.Expr
+
+_SPARK = Dialect.get_or_raise("spark")  # by name it would be looked up for every scalar
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +43,7 @@ class SortKey:
 def assert_detached(scalar: Scalar) -> None:
     """Refuse a scalar that still belongs to another tree."""
     if scalar.parent is not None:
-        raise ValueError(f"scalar is part of another tree, copy it first: {scalar.sql('spark')}")
+        raise ValueError(f"scalar is part of another tree, copy it first: {to_sql(scalar)}")
 
 
 def column(name: str) -> Scalar:
@@ -158,7 +160,7 @@ def is_column(scalar: Scalar) -> bool:
 
 def to_sql(scalar: Scalar) -> str:
     """The scalar in Spark's SQL."""
-    return scalar.sql("spark")
+    return _SPARK.generate(scalar)
 
 
 def list_sql(scalars: Sequence[Scalar]) -> str:

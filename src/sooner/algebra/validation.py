@@ -6,7 +6,7 @@ from collections import Counter
 
 from sqlglot import exp
 
-from sooner.algebra.scalar import Scalar, assert_detached, columns_of
+from sooner.algebra.scalar import Scalar, assert_detached, columns_of, to_sql
 from sooner.algebra.schema import Schema, names
 
 
@@ -26,7 +26,10 @@ def require_scalar(scalar: Scalar, known: frozenset[str], aggregate: bool = Fals
     """A scalar is detached, reads known columns only, and holds no subquery; nor an aggregate unless told."""
     assert_detached(scalar)
     missing = sorted(columns_of(scalar) - known)
-    require(not missing, f"{scalar.sql('spark')} reads unknown columns {missing}")
-    allowed = aggregate or not scalar.find(exp.AggFunc)
-    require(allowed, f"an aggregate outside an Aggregate: {scalar.sql('spark')}")
-    require(not scalar.find(exp.Query), f"a subquery inside a scalar: {scalar.sql('spark')}")
+    # Every node of every plan comes here: the text of a scalar is for the message alone.
+    if missing:
+        raise ValueError(f"{to_sql(scalar)} reads unknown columns {missing}")
+    if not aggregate and scalar.find(exp.AggFunc):
+        raise ValueError(f"an aggregate outside an Aggregate: {to_sql(scalar)}")
+    if scalar.find(exp.Query):
+        raise ValueError(f"a subquery inside a scalar: {to_sql(scalar)}")

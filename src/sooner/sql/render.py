@@ -25,7 +25,6 @@ from sooner.algebra.scalar import (
     Item,
     Scalar,
     SortKey,
-    column,
     columns_of,
     equality_sides,
     parenthesized,
@@ -86,7 +85,7 @@ class _Renderer:
         match plan:
             case Scan():
                 columns = ", ".join(
-                    _aliased(column(source), out.name)
+                    _named(quote(source), out.name)
                     for source, out in zip(plan.sources, plan.columns, strict=True)
                 )
                 # A scan of no column still has rows: count(*) needs them.
@@ -186,13 +185,13 @@ def _select(plan: Relation) -> str:
     return f"SELECT {_names(plan) or '1'} FROM"
 
 
-def _aliased(scalar: Scalar, name: str) -> str:
-    text, quoted = to_sql(scalar), quote(name)
+def _named(text: str, name: str) -> str:
+    quoted = quote(name)
     return text if text == quoted else f"{text} AS {quoted}"
 
 
 def _items(items: Iterable[Item]) -> str:
-    return ", ".join(_aliased(item.scalar, item.name) for item in items)
+    return ", ".join(_named(to_sql(item.scalar), item.name) for item in items)
 
 
 def _sort_keys(keys: Iterable[SortKey]) -> str:
