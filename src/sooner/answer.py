@@ -66,15 +66,10 @@ class Answer:
     hard_bounds: Mapping[str, Bounds] = field(default_factory=dict, repr=False)
     uncertain: Mapping[str, Uncertainty] = field(default_factory=dict, repr=False)
 
-    def to_arrow(self) -> pa.Table:
-        """The rows as an Arrow table."""
-        return self.table
-
-    def to_pandas(self, bounds: bool = False) -> pd.DataFrame:
-        """The rows as a pandas DataFrame; with ``bounds`` each number's low and high beside it."""
+    def to_arrow(self, bounds: bool = False) -> pa.Table:
+        """The rows as an Arrow table; with ``bounds`` each number's low and high beside it."""
         if not bounds:
-            plain: pd.DataFrame = self.table.to_pandas()
-            return plain
+            return self.table
         names: list[str] = []
         columns: list[pa.ChunkedArray] = []
         for name, values in zip(self.table.column_names, self.table.columns, strict=True):
@@ -83,8 +78,12 @@ class Answer:
             if name in self.bounds:
                 names += [f"{name}__low", f"{name}__high"]
                 columns += [self.bounds[name].low, self.bounds[name].high]
-        wide: pd.DataFrame = pa.Table.from_arrays(columns, names=names).to_pandas()
-        return wide
+        return pa.Table.from_arrays(columns, names=names)
+
+    def to_pandas(self, bounds: bool = False) -> pd.DataFrame:
+        """The rows as a pandas DataFrame; with ``bounds`` each number's low and high beside it."""
+        frame: pd.DataFrame = self.to_arrow(bounds).to_pandas()
+        return frame
 
     @property
     def bounds(self) -> Mapping[str, Bounds]:

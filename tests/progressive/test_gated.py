@@ -108,7 +108,7 @@ def test_it_ends_exactly(ready: Database, name: str, batches: int, seed: int, sl
 
 @pytest.mark.parametrize("name", ["slow buffering", "twice", "by group", "in groups", "rows"])
 def test_few_rows_are_judged_again(ready: Database, name: str) -> None:
-    answers = list(ready.sql(QUERIES[name]).progress(batches=32, seed=5, stream="s"))
+    answers = list(ready.sql(QUERIES[name]).progress(batches=16, seed=5, stream="s"))
     last = answers[-2]
     assert last.details["rows_judged_again"] <= 0.02 * 2 * ROWS * last.progress
     assert any(Status.ESTIMATE in last.status(n) for n in last.to_arrow().column_names) or name in (

@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from sooner.errors import InvalidArgument
 
@@ -45,6 +46,15 @@ def from_arrow(spark: SparkSession, table: pa.Table) -> DataFrame:
     In one piece: Spark stops reading at the first empty piece of a table, and the rest would be lost.
     """
     return spark.createDataFrame(table.combine_chunks())
+
+
+def from_own_arrow(spark: SparkSession, table: pa.Table) -> DataFrame:
+    """The same for a table that came from Spark: a time without a zone stays one.
+
+    What a user hands over has no zone because pandas seldom has one; Spark then takes the session's.
+    """
+    schema = from_arrow_schema(table.schema, prefer_timestamp_ntz=True)
+    return spark.createDataFrame(table.combine_chunks(), schema)
 
 
 def _from_list(rows: Any, columns: Sequence[str]) -> pa.Table:

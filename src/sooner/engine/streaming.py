@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from sooner.algebra.relation import Join, Map, Relation, Scan
 from sooner.engine.exact import arrow_schema
 from sooner.engine.failures import plain_errors
-from sooner.engine.frames import from_arrow
+from sooner.engine.frames import from_own_arrow
 from sooner.engine.jobs import cancel, within
 from sooner.engine.rows import scramble_rows
 from sooner.sql import Hint, quote, render
@@ -89,7 +89,7 @@ class Streaming:
 
     def provide(self, name: str, table: pa.Table) -> None:
         """Make a small local table readable under a name, in place of the one before."""
-        self._view(name, from_arrow(self._spark, table))
+        self._view(name, from_own_arrow(self._spark, table))
 
     def finish(self, plan: Relation, states: Mapping[str, pa.Table]) -> pa.Table:
         """The rows a plan gives over local tables that stand for its states."""

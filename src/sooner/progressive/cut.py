@@ -244,7 +244,7 @@ class _Cutter:
         return self._state(replace(state, gates=child.gates, expected_rows=self._waiting(child)))
 
     def _waiting(self, part: _Part) -> float:
-        """About how many rows wait for open values: few, unless these have too many keys for ranges."""
+        """About how many rows wait for open values."""
         return part.expected_rows * _WAITING_SHARE
 
     def _complete_groups(self, plan: Aggregate, first: int) -> bool:
@@ -457,7 +457,7 @@ class _Cutter:
         hidden = set(part.hidden)
         seen = tuple(Item(name, column(name)) for name in part.plan.names if name not in hidden)
         state = State(self._name(), Project(part.plan, seen), part.counted, carried=part.carried)
-        return self._state(replace(state, gates=part.gates, expected_rows=part.expected_rows))
+        return self._state(replace(state, gates=part.gates, expected_rows=self._waiting(part)))
 
     def _state(self, state: State) -> Scan:
         shown = state.aggregate or state.delta

@@ -39,7 +39,7 @@ from sooner.progressive.ranges import (
     numbers,
     values_of,
 )
-from sooner.progressive.states import Kept, TooManyRows
+from sooner.progressive.states import Kept, TooManyRows, nullable
 from sooner.statistics import all_but_one
 from sooner.statistics.arrays import Floats
 from sooner.storage.layout import REPLICATE
@@ -148,14 +148,22 @@ class Gated:
 
     def _fold(self, batch: pa.Table) -> None:
         undecided = batch.column(UNDECIDED).to_numpy(zero_copy_only=False).astype(bool)
-        batch = batch.drop_columns([UNDECIDED])
+        batch = nullable(batch.drop_columns([UNDECIDED]))
         self._pass(batch.filter(pa.array(~undecided)))
         waiting = batch.filter(pa.array(undecided))
         if self._waiting is not None:
-            waiting = pa.concat_tables([self._waiting, waiting])
+            waiting = self._alike(pa.concat_tables([self._waiting, waiting]))
         if waiting.num_rows > _MOST_WAITING:
             raise TooManyRows(f"{waiting.num_rows:,} rows wait for a value that is still open")
         self._waiting = waiting
+
+    def _alike(self, waiting: pa.Table) -> pa.Table:
+        """Waiting rows with equal lineage as one, where only their sums are asked for."""
+        aggregate = self.state.aggregate
+        if aggregate is None:
+            return waiting
+        by = (*aggregate.keys, REPLICATE, *self._hidden)
+        return self._passed.merged(waiting, by).select(waiting.column_names)
 
     def _pass(self, rows: pa.Table) -> None:
         hidden = {*self._hidden, *([REPLICATE] if self.state.aggregate is None else ())}

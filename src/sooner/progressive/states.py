@@ -82,27 +82,28 @@ class Kept:
 
     def add(self, batch: pa.Table) -> None:
         """Fold a batch in."""
-        batch = batch.cast(pa.schema([field.with_nullable(True) for field in batch.schema]))
+        batch = nullable(batch)
         if self.state.aggregate is None:
             self._table = batch if self._table is None else pa.concat_tables([self._table, batch])
             return
         if not self.replicated and REPLICATE in batch.column_names:
-            batch = self._merged(batch, self._grouping)  # asked for while there were fewer groups
+            batch = self.merged(batch, self._grouping)  # asked for while there were fewer groups
         if self._table is not None:
             both = pa.concat_tables([self._table, batch.select(self._table.column_names)])
-            batch = self._merged(both, self._grouping)
+            batch = self.merged(both, self._grouping)
         self._table = batch
         if self.replicated and batch.num_rows > _MOST_REPLICATED_GROUPS:
             self.replicated = self._groups() <= _MOST_REPLICATED_GROUPS
             if not self.replicated:
-                self._table = self._merged(batch, self._grouping)
+                self._table = self.merged(batch, self._grouping)
 
     def _groups(self) -> int:
         assert self._table is not None and self.state.aggregate is not None
         keys = list(self.state.aggregate.keys)
         return int(self._table.group_by(keys, use_threads=False).aggregate([]).num_rows)
 
-    def _merged(self, table: pa.Table, by: Sequence[str]) -> pa.Table:
+    def merged(self, table: pa.Table, by: Sequence[str]) -> pa.Table:
+        """Partial results with one row for each combination of these columns."""
         merges = [
             (part.name, merge)
             for one in self.accumulators
@@ -135,7 +136,7 @@ class Kept:
         if self.state.aggregate is None:
             return self._table
         keys = self.state.aggregate.keys
-        whole = self._merged(self._table, keys)
+        whole = self.merged(self._table, keys)
         if not keys and not whole.num_rows:  # a total of nothing is still one row
             whole = pa.table({f.name: pa.nulls(1, f.type) for f in whole.schema})
         columns = [whole.column(key) for key in keys]
@@ -149,12 +150,12 @@ class Kept:
         if self.state.aggregate is None or not self.accumulators:
             table = self._table
             if self.state.aggregate is not None:
-                table = self._merged(table, self.state.aggregate.keys)
+                table = self.merged(table, self.state.aggregate.keys)
             columns: dict[str, Column] = dict(zip(table.column_names, table.columns, strict=True))
             rows = certain_rows(columns, table.num_rows)
             return rows.also_chosen(self.state.keep is not None)
         keys = self.state.aggregate.keys
-        whole = self._merged(self._table, keys)
+        whole = self.merged(self._table, keys)
         columns = {key: whole.column(key) for key in keys}
         groups = places(whole.select(list(keys)), self._table.select(list(keys)))
         replicate = self._replicate()
@@ -201,6 +202,11 @@ class Kept:
             positive=bool((filled[0] >= 0).all()),
             certain_low=filled[0].sum(axis=1) if one.is_count else None,
         )
+
+
+def nullable(table: pa.Table) -> pa.Table:
+    """The table with columns that may be null: what one batch has none of, the next may have."""
+    return table.cast(pa.schema([field.with_nullable(True) for field in table.schema]))
 
 
 def _widened(table: pa.Table, merges: Sequence[tuple[str, str]]) -> pa.Table:

@@ -33,7 +33,7 @@ class OutputFormat(StrEnum):
 
 
 def write_answer(answer: Answer, format: OutputFormat, output: Path | None) -> None:
-    """Write an answer to a file or to standard output."""
+    """Write an answer to a file or to standard output; one that is not final with its intervals."""
     if format is OutputFormat.TABLE:
         if output is not None:
             output.write_text(str(answer) + "\n")
@@ -42,17 +42,18 @@ def write_answer(answer: Answer, format: OutputFormat, output: Path | None) -> N
         return
     if format is OutputFormat.PARQUET and output is None and sys.stdout.isatty():
         raise InvalidArgument("Parquet is not for reading: add --output FILE, or redirect it.")
+    table = answer.to_arrow(bounds=not answer.final)
     sink: Any = str(output) if output is not None else sys.stdout.buffer
     if format is OutputFormat.JSON:
-        text = json_text(answer.to_arrow())
+        text = json_text(table)
         if output is not None:
             output.write_text(text)
         else:
             sys.stdout.write(text)
     elif format is OutputFormat.CSV:
-        pyarrow.csv.write_csv(_for_csv(answer.to_arrow()), sink)
+        pyarrow.csv.write_csv(_for_csv(table), sink)
     else:
-        pyarrow.parquet.write_table(answer.to_arrow(), sink)
+        pyarrow.parquet.write_table(table, sink)
 
 
 def json_text(table: pa.Table) -> str:
