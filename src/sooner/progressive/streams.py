@@ -51,8 +51,12 @@ class Stream:
     @property
     def is_worth_it(self) -> bool:
         """Whether there is enough to stream for an estimate to come much sooner than the answer."""
-        bytes_ = sum(file.bytes for one in self.scans.values() for file in one.scramble.files)
-        return bytes_ >= _WORTH_BYTES
+        return self.bytes >= _WORTH_BYTES
+
+    @property
+    def bytes(self) -> int:
+        """How much is read in steps."""
+        return sum(file.bytes for one in self.scans.values() for file in one.scramble.files)
 
     @property
     def blocks(self) -> int:
