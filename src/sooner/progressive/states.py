@@ -14,6 +14,7 @@ from sooner.algebra import Aggregate, Limit, Relation, Sort
 from sooner.progressive.cut import CannotStream, State
 from sooner.progressive.estimates import Column, Extreme, Rows, Varying, certain_rows
 from sooner.progressive.partials import Accumulator, Scaling, accumulator
+from sooner.progressive.places import places
 from sooner.statistics.arrays import Floats
 from sooner.storage.layout import REPLICATE
 
@@ -26,12 +27,22 @@ class SumTooLarge(Exception):
 
 
 class Kept:
-    """A state and what it holds so far. ``schema`` are the columns it stands for, as Spark types them."""
+    """A state and what it holds so far. ``schema`` are the columns it stands for, as Spark types them.
 
-    def __init__(self, state: State, schema: pa.Schema, replicates: int) -> None:
+    Beyond ``most_replicated`` groups their replicates are given up.
+    """
+
+    def __init__(
+        self,
+        state: State,
+        schema: pa.Schema,
+        replicates: int,
+        most_replicated: int | None = None,
+    ) -> None:
         self.state = state
         self.schema = schema
         self._replicates = replicates
+        self._most = _MOST_REPLICATED_GROUPS if most_replicated is None else most_replicated
         self._replicated = state.carried is not None
         self._table: pa.Table | None = None
         if state.aggregate is not None:
@@ -75,8 +86,8 @@ class Kept:
             both = pa.concat_tables([self._table, batch.select(self._table.column_names)])
             batch = self._merged(both, self._grouping)
         self._table = batch
-        if self._replicated and batch.num_rows > _MOST_REPLICATED_GROUPS:
-            self._replicated = self._groups() <= _MOST_REPLICATED_GROUPS
+        if self._replicated and batch.num_rows > self._most:
+            self._replicated = self._groups() <= self._most
             if not self._replicated:
                 self._table = self._merged(batch, self._grouping)
 
@@ -89,6 +100,7 @@ class Kept:
         merges = [
             (part.name, merge)
             for one in self._accumulators
+            if one.merge_together is None
             for part, merge in zip(one.partials, one.merge, strict=True)
         ]
         types = {name: table.schema.field(name).type for name, _ in merges}
@@ -105,7 +117,28 @@ class Kept:
                 wins = found if merge == "max" else pc.and_(found, pc.is_null(values))
                 values = pc.if_else(pc.fill_null(wins, False), float("nan"), values)
             columns.append(_narrowed(values, types[name]))
-        return pa.Table.from_arrays(columns, names=[*by, *(name for name, _ in merges)])
+        names = [*by, *(name for name, _ in merges)]
+        together = [one for one in self._accumulators if one.merge_together is not None]
+        groups = places(merged, table, by) if together else np.zeros(0, np.int64)
+        for one in together:
+            assert one.merge_together is not None
+            parts = [part.name for part in one.partials]
+            columns += one.merge_together(
+                groups, merged.num_rows, [table.column(name) for name in parts]
+            )
+            names += parts
+        return pa.Table.from_arrays(columns, names=names)
+
+    @property
+    def table(self) -> pa.Table:
+        """The partials so far, by group, and by replicate if it ``is_replicated``."""
+        assert self._table is not None
+        return self._table
+
+    @property
+    def is_replicated(self) -> bool:
+        """Whether the partials are kept by replicate."""
+        return self._replicated
 
     @property
     def bytes(self) -> int:
@@ -139,7 +172,7 @@ class Kept:
         keys = self.state.aggregate.keys
         whole = self._merged(self._table, keys)
         columns = {key: whole.column(key) for key in keys}
-        groups = _places(whole, self._table, keys)
+        groups = places(whole, self._table, keys)
         replicate = self._replicate()
         for one in self._accumulators:
             if one.is_extreme:
@@ -150,7 +183,8 @@ class Kept:
                     self._dense(part.name, groups, replicate, whole.num_rows)
                     for part in one.partials
                 ]
-                columns[one.name] = self._varying(one, parts, scaling)
+                seen = whole.column(one.partials[0].name).is_valid().to_numpy()
+                columns[one.name] = self._varying(one, parts, seen, scaling)
         return certain_rows(columns, whole.num_rows)
 
     def _replicate(self) -> npt.NDArray[np.int64]:
@@ -162,44 +196,35 @@ class Kept:
     def _dense(
         self, name: str, groups: npt.NDArray[np.int64], replicate: npt.NDArray[np.int64], count: int
     ) -> Floats:
-        """A partial as a table of groups and replicates; NaN where there is nothing."""
+        """A partial as a table of groups and replicates; zero where there is nothing."""
         assert self._table is not None
-        dense = np.full((count, self._replicates if self._replicated else 1), np.nan)
-        dense[groups, replicate] = (
-            self._table.column(name).cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
-        )
+        dense = np.zeros((count, self._replicates if self._replicated else 1))
+        values = pc.fill_null(self._table.column(name).cast(pa.float64(), safe=False), 0.0)
+        dense[groups, replicate] = values.to_numpy()
         return dense
 
-    def _varying(self, one: Accumulator, parts: Sequence[Floats], scaling: Scaling) -> Varying:
+    def _varying(
+        self,
+        one: Accumulator,
+        parts: Sequence[Floats],
+        seen: npt.NDArray[np.bool_],
+        scaling: Scaling,
+    ) -> Varying:
         if not self._replicated:
             scaling = Scaling(scaling.rows.sum(keepdims=True), scaling.total)
-        seen = ~np.isnan(parts[0]).all(axis=1)
-        filled = [np.nan_to_num(part, nan=0.0) for part in parts]
-        theta = np.where(seen, one.estimates(filled, scaling), np.nan)
+        # A value that is not a number, or not finite, leaves no estimate but itself.
+        with np.errstate(invalid="ignore", over="ignore"):
+            theta = np.where(seen, one.estimates(parts, scaling), np.nan)
+            contributions = one.contributions(parts)
         if not self._replicated:
             theta = theta[:1]
         return Varying(
             theta,
-            contributions=np.abs(filled[-1]),
-            positive=bool((filled[0] >= 0).all()),
-            certain_low=filled[0].sum(axis=1) if one.is_count else None,
+            contributions=np.where(np.isfinite(contributions), contributions, 0.0),
+            positive=bool((parts[0] >= 0).all()),
+            certain_low=parts[0].sum(axis=1) if one.is_count else None,
+            fewest=one.fewest,
         )
-
-
-def _places(groups: pa.Table, rows: pa.Table, keys: Sequence[str]) -> npt.NDArray[np.int64]:
-    """For each row the place of its group in a table that has every group once."""
-    if not keys:
-        return np.zeros(rows.num_rows, np.int64)
-    both = pa.concat_tables([groups.select(list(keys)), rows.select(list(keys))])
-    numbers = np.zeros(both.num_rows, np.int64)
-    for key in keys:
-        codes = both.column(key).combine_chunks().dictionary_encode(null_encoding="encode")
-        indices = codes.indices.to_numpy(zero_copy_only=False).astype(np.int64)
-        # Numbered anew after every key, so that the product stays small.
-        _, numbers = np.unique(numbers * (len(codes.dictionary) + 1) + indices, return_inverse=True)
-    place = np.empty(groups.num_rows, np.int64)
-    place[numbers[: groups.num_rows]] = np.arange(groups.num_rows)
-    return place[numbers[groups.num_rows :]]
 
 
 def _widened(table: pa.Table, merges: Sequence[tuple[str, str]]) -> pa.Table:
