@@ -216,7 +216,9 @@ def measured(
             "v": pa.array(value, pa.float64(), from_pandas=True),
             "z": pa.array(odd),
             "i": pa.array(rng.integers(-50, 50, count), pa.int32()),
-            "d": pa.array(np.round(rng.random(count) * 100), pa.float64()).cast(pa.decimal128(8, 2)),
+            "d": pa.array(np.round(rng.random(count) * 100), pa.float64()).cast(
+                pa.decimal128(8, 2)
+            ),
         }
     )
     pq.write_table(table, place / "t.parquet")
@@ -229,17 +231,24 @@ def measured(
 ALL = ", ".join(f"{name}(v) AS a{place}" for place, name in enumerate(FUNCTIONS))
 
 
-@pytest.mark.parametrize(("batches", "seed"), [(2, 0), (5, 1), (24, 2)])
+TEXTS = [
+    f"SELECT g, {ALL}, count(*) AS n, avg(v) AS m, max(v) AS most FROM t GROUP BY g",
+    f"SELECT {ALL} FROM t",
+    "SELECT g, var_samp(z), stddev_pop(z), var_pop(i), stddev(d) FROM t GROUP BY g",
+    "SELECT g, stddev(i) FILTER (WHERE i > 40), var_pop(d) FILTER (WHERE i > 60) FROM t GROUP BY g",
+    "SELECT g, i % 3 AS m, variance(v) FROM t GROUP BY g, i % 3",
+    "SELECT stddev(v), var_pop(v) FROM t WHERE id < 0",
+    "SELECT g, stddev(v) / avg(v) AS cv FROM t GROUP BY g ORDER BY g LIMIT 3",
+]
+
+
+# Seconds each: every third in `make test`, the others in `make test-slow`.
 @pytest.mark.parametrize(
-    "text",
+    ("text", "batches", "seed"),
     [
-        f"SELECT g, {ALL}, count(*) AS n, avg(v) AS m, max(v) AS most FROM t GROUP BY g",
-        f"SELECT {ALL} FROM t",
-        "SELECT g, var_samp(z), stddev_pop(z), var_pop(i), stddev(d) FROM t GROUP BY g",
-        "SELECT g, stddev(i) FILTER (WHERE i > 40), var_pop(d) FILTER (WHERE i > 60) FROM t GROUP BY g",
-        "SELECT g, i % 3 AS m, variance(v) FROM t GROUP BY g, i % 3",
-        "SELECT stddev(v), var_pop(v) FROM t WHERE id < 0",
-        "SELECT g, stddev(v) / avg(v) AS cv FROM t GROUP BY g ORDER BY g LIMIT 3",
+        pytest.param(text, batches, seed, marks=[pytest.mark.slow] if (place + seed) % 3 else [])
+        for place, text in enumerate(TEXTS)
+        for batches, seed in ((2, 0), (5, 1), (24, 2))
     ],
 )
 def test_ends_as_spark(measured: Database, text: str, batches: int, seed: int) -> None:

@@ -18,6 +18,8 @@ from sooner.progressive.answers import METHOD, Moment, answer_of, unknown_answer
 from sooner.progressive.batches import batches
 from sooner.progressive.cut import stream_name
 from sooner.progressive.describe import selects_by_estimate, uncertain_columns
+from sooner.progressive.details import details
+from sooner.progressive.distinct_counts import KeptDistinct, kept
 from sooner.progressive.estimates import Rows
 from sooner.progressive.evaluate import NotNumeric
 from sooner.progressive.partials import Scaling
@@ -86,7 +88,7 @@ class Progress:
         self._replicates = next(iter(stream.scans.values())).scramble.replicates
         self._rows = {place: np.zeros(self._replicates) for place in stream.scans}
         self._left = stream.blocks
-        self._kept: list[Kept] = []
+        self._kept: list[Kept | KeptDistinct] = []
         self._has_answered = False
 
     def open(self) -> None:
@@ -96,8 +98,7 @@ class Progress:
         for name, plan in self._stream.cut.statics.items():
             self._streaming.keep(name, plan)
         for state in self._stream.cut.states:
-            schema = self._streaming.schema(state.aggregate or state.delta)
-            self._kept.append(Kept(state, schema, self._replicates))
+            self._kept.append(kept(state, self._streaming.schema, self._replicates))
 
     def answers(self) -> Iterator[Answer]:
         """Answers that get better; the last one is exact, unless the request was met before."""
@@ -180,7 +181,7 @@ class Progress:
             except QueryFailed:
                 # What holds of all rows (a divisor that is not zero) need not hold of some of them.
                 return None, None
-        return rows, answer_of(rows, self._moment())
+        return rows, answer_of(rows, self._moment(states, rows.count))
 
     def _by_spark(self, states: Mapping[str, Rows]) -> Answer:
         """The top by Spark over the estimates alone: nothing is said of how far off they are."""
@@ -190,17 +191,24 @@ class Progress:
         states_cut = self._stream.cut.states
         uncertain = uncertain_columns(top, states_cut)
         chosen = selects_by_estimate(top, states_cut)
-        return unknown_answer(table, uncertain, chosen, self._moment())
+        return unknown_answer(table, uncertain, chosen, self._moment(states, table.num_rows))
 
-    def _moment(self) -> Moment:
-        details = {"state_bytes": sum(one.bytes for one in self._kept)}
+    def _moment(self, states: Mapping[str, Rows], shown: int) -> Moment:
+        about = details(
+            self._stream.cut,
+            states,
+            shown,
+            self.progress,
+            [one.unseen_share() for one in self._kept],
+            self._request.confidence,
+        )
         return Moment(
             self._schema,
             self.progress,
             self._request.confidence,
             perf_counter() - self._start,
             self._as_of,
-            details,
+            {"state_bytes": sum(one.bytes for one in self._kept), **about},
         )
 
     def _met(self, rows: Rows | None) -> bool:

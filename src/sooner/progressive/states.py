@@ -9,17 +9,23 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
+from sqlglot import exp
 
-from sooner.algebra import Aggregate, Limit, Relation, Sort
+from sooner.algebra import Aggregate, Item, Limit, Relation, Sort
 from sooner.progressive.cut import CannotStream, State
 from sooner.progressive.estimates import Column, Extreme, Rows, Varying, certain_rows
 from sooner.progressive.partials import Accumulator, Scaling, accumulator
 from sooner.progressive.places import places
+from sooner.progressive.unseen import unseen_share
 from sooner.statistics.arrays import Floats
 from sooner.storage.layout import REPLICATE
 
 # Beyond this many groups their replicates are not kept, and intervals are unknown.
 _MOST_REPLICATED_GROUPS = 50_000
+
+
+# The rows of each group, whatever else is asked of it.
+_ROWS = "__rows"
 
 
 class SumTooLarge(Exception):
@@ -56,6 +62,12 @@ class Kept:
         found = [accumulator(item, t) for item, t in zip(aggregate.aggregates, types, strict=True)]
         return tuple(one for one in found if one is not None)
 
+    @cached_property
+    def _rows(self) -> str:
+        """The name of the partial that counts the rows of a group: one that is asked for, or our own."""
+        partials = [part for one in self._accumulators for part in one.partials]
+        return next((p.name for p in partials if p.scalar.sql("spark") == "COUNT(*)"), _ROWS)
+
     @property
     def batch(self) -> Relation:
         """What to ask of every batch of blocks."""
@@ -65,6 +77,8 @@ class Kept:
                 return state.delta
             return Limit(Sort(state.delta, state.by), state.keep)
         partials = tuple(part for one in self._accumulators for part in one.partials)
+        if partials and state.aggregate.keys and self._rows == _ROWS:
+            partials += (Item(_ROWS, exp.Count(this=exp.Star(), big_int=True)),)
         delta = state.carried if self._replicated and state.carried is not None else state.delta
         return Aggregate(delta, self._grouping, partials)
 
@@ -103,6 +117,8 @@ class Kept:
             if one.merge_together is None
             for part, merge in zip(one.partials, one.merge, strict=True)
         ]
+        if _ROWS in table.column_names:
+            merges.append((_ROWS, "sum"))
         types = {name: table.schema.field(name).type for name, _ in merges}
         table, nan = _without_nan(_widened(table, merges), merges)
         merged = table.group_by(list(by), use_threads=False).aggregate(
@@ -139,6 +155,18 @@ class Kept:
     def is_replicated(self) -> bool:
         """Whether the partials are kept by replicate."""
         return self._replicated
+
+    def unseen_share(self) -> float | None:
+        """The share of unread rows that are in groups not seen yet; ``None`` where that is not known."""
+        if not self._replicated or self._table is None:
+            return None
+        assert self.state.aggregate is not None
+        keys = list(self.state.aggregate.keys)
+        if not keys or self._rows not in self._table.column_names:
+            return None
+        groups = self._table.group_by(keys, use_threads=False).aggregate([])
+        rows = self._table.column(self._rows).to_numpy().astype(np.float64)
+        return unseen_share(places(groups, self._table, keys), self._replicate(), rows)
 
     @property
     def bytes(self) -> int:
