@@ -225,7 +225,7 @@ class _Cutter:
             return first
         together: Relation = first
         for number, scan in enumerate(others):
-            renamed = {key: f"{key}__{number}" for key in plan.keys}
+            renamed = {key: f"__same_{number}_{key}" for key in plan.keys}
             columns = tuple(replace(c, name=renamed.get(c.name, c.name)) for c in scan.columns)
             same = [
                 exp.NullSafeEQ(this=column(key), expression=column(other))

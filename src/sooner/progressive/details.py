@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from sooner.algebra import Filter, Limit, Project, Relation, Scan, Sort
+from sooner.algebra.scalar import columns_of, is_column, to_sql
 from sooner.progressive.cut import Cut, State
 from sooner.progressive.describe import uncertain_columns
 from sooner.progressive.estimates import Rows, Varying
@@ -84,16 +85,16 @@ def _note_of_limit(
     by = sort.by[0]
     places = uncertain_columns(sort.child, cut.states)
     uncertain = {sort.child.names[place] for place in places}
-    if by.scalar.name not in uncertain:
+    if not columns_of(by.scalar) & uncertain:
         if any(state.keep is not None for state in cut.states):
             return f"rows not read yet can still be among the first {last}"
         return None
-    text = f"the first {last} are chosen by estimates of {by.scalar.name}"
+    text = f"the first {last} are chosen by estimates of {to_sql(by.scalar).replace('`', '')}"
     try:
         rows = over_estimates(sort, estimates)
     except NotNumeric:
         return f"{text}: others may take their place"
-    column = rows.columns.get(by.scalar.name)
+    column = rows.columns.get(by.scalar.name) if is_column(by.scalar) else None
     if not isinstance(column, Varying):
         return f"{text}: others may take their place"
     if rows.count <= last:
