@@ -17,6 +17,9 @@ from sooner.errors import InvalidArgument, NotSupported, nearest
 if TYPE_CHECKING:
     import pandas as pd
 
+# Shares below this would be shown as none.
+_NEGLIGIBLE = 0.005
+
 
 class Status(Enum):
     """What can be said of a cell."""
@@ -135,17 +138,37 @@ class Answer:
             text += f" · {self.progress:.0%} of the data · {self.confidence:.0%} intervals"
         return text + f" · {self.elapsed:.2f} s"
 
+    @property
+    def remarks(self) -> list[str]:
+        """Lines about what the rows do not show: rows to come, groups not seen yet, what may change.
+
+        >>> Answer(pa.table({"n": [3]}), "progressive", details={"unseen_groups": 0.031}).remarks
+        ['about 3% of the rows are in groups not seen yet']
+        """
+        lines = []
+        unseen = self.details.get("unseen_groups", 0.0)
+        if unseen >= _NEGLIGIBLE:
+            lines.append(f"about {unseen:.0%} of the rows are in groups not seen yet")
+        expected = self.details.get("rows_expected")
+        if expected is not None and expected > self.table.num_rows:
+            lines.append(f"about {expected:,} rows expected in the end")
+        return [*lines, *self.details.get("notes", ())]
+
     def show(self) -> None:
         """Print the first rows."""
-        Console().print(rich_table(self.table, self._margins(), self.caption))
+        Console().print(rich_table(self.table, self._margins(), self._below))
 
     def __str__(self) -> str:
         console = Console(file=io.StringIO(), width=160, record=True)
-        console.print(rich_table(self.table, self._margins(), self.caption))
+        console.print(rich_table(self.table, self._margins(), self._below))
         return console.export_text().rstrip()
 
     def _repr_html_(self) -> str:
-        return html_table(self.table, self._margins(), self.caption)
+        return html_table(self.table, self._margins(), self._below)
+
+    @property
+    def _below(self) -> str:
+        return "\n".join([self.caption, *self.remarks])
 
     def _margins(self) -> dict[str, list[str]]:
         """What stands behind each uncertain value: ± half the interval, or a question mark."""

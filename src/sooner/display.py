@@ -41,7 +41,7 @@ def cells(
 
 
 def rich_table(table: pa.Table, margins: Mapping[str, Sequence[str]], caption: str) -> Group:
-    """The first rows as a table for the terminal, and a line below it."""
+    """The first rows as a table for the terminal, and what is to be said below it."""
     shown = RichTable(box=box.SIMPLE_HEAD, show_edge=False)
     for field in table.schema:
         shown.add_column(Text(field.name), justify="right" if is_number(field.type) else "left")
@@ -64,7 +64,8 @@ def html_table(table: pa.Table, margins: Mapping[str, Sequence[str]], caption: s
         for row in cells(table, margins)
     )
     rows = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-    return f"{rows}<p>{html.escape(caption)}</p>"
+    lines = "<br>".join(html.escape(line) for line in caption.splitlines())
+    return f"{rows}<p>{lines}</p>"
 
 
 def is_number(kind: pa.DataType) -> bool:

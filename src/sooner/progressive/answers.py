@@ -140,7 +140,7 @@ def _bounds(found: Interval, estimate: Floats) -> Bounds:
     rounding = _ROUNDING * np.abs(estimate)
     exact = (found.high - found.low) / 2 <= rounding
     low, high = (
-        pa.chunked_array([pa.array(np.where(found.known, ends, np.nan), from_pandas=True)])
+        pa.chunked_array([pa.array(ends, from_pandas=True)])  # one end may be known alone
         for ends in (
             np.where(exact, np.maximum(found.low, estimate), found.low),
             np.where(exact, np.minimum(found.high, estimate), found.high),

@@ -18,6 +18,8 @@ from sooner.errors import InvalidArgument, QueryFailed
 from sooner.progressive.answers import METHOD, Moment, answer_of, unknown_answer, widest
 from sooner.progressive.batches import batches
 from sooner.progressive.cut import State, stream_name
+from sooner.progressive.details import details
+from sooner.progressive.distinct_counts import KeptDistinct, kept
 from sooner.progressive.estimates import Rows
 from sooner.progressive.evaluate import NotNumeric
 from sooner.progressive.gated import Gated
@@ -89,7 +91,7 @@ class Progress:
         self._replicates = next(iter(stream.scans.values())).scramble.replicates
         self._rows = {place: np.zeros(self._replicates) for place in stream.scans}
         self._left = stream.blocks
-        self._kept: list[Kept | Gated] = []
+        self._kept: list[Kept | KeptDistinct | Gated] = []
         self._has_answered = False
 
     def open(self) -> None:
@@ -99,13 +101,15 @@ class Progress:
         for name, plan in self._stream.cut.statics.items():
             self._streaming.keep(name, plan)
         for state in self._stream.cut.states:
-            schema = self._streaming.schema(state.aggregate or state.delta)
             self._kept.append(
-                self._gated(state, schema) if state.gates else Kept(state, schema, self._replicates)
+                self._gated(state)
+                if state.gates
+                else kept(state, self._streaming.schema, self._replicates)
             )
 
-    def _gated(self, state: State, schema: pa.Schema) -> Gated:
+    def _gated(self, state: State) -> Gated:
         """Raises :class:`CannotGate` for values that are no numbers."""
+        schema = self._streaming.schema(state.aggregate or state.delta)
         for one in self._kept:  # what the gates read
             self._streaming.provide(one.state.name, one.schema.empty_table())
         tops = [self._streaming.schema(gate.top) for gate in state.gates]
@@ -147,7 +151,7 @@ class Progress:
 
     def _add(self, blocks: tuple[int, ...], parts: list[tuple[int, pa.Table]]) -> None:
         for one, (generation, read) in zip(self._kept, parts, strict=True):
-            current = generation == one.generation
+            current = generation == _generation(one)
             part = read if current else self._run(one.batch, blocks)
             if isinstance(one, Gated):
                 one.add(part, blocks)
@@ -166,7 +170,7 @@ class Progress:
         at_once = 1  # the first answer should not have to share the machine
         for blocks in batches(self._stream.blocks, self._request.seed, self._request.batches):
             jobs = [
-                (one.generation, pool.submit(self._run, one.batch, blocks)) for one in self._kept
+                (_generation(one), pool.submit(self._run, one.batch, blocks)) for one in self._kept
             ]
             waiting.append((blocks, jobs))
             if len(waiting) == at_once:
@@ -207,7 +211,7 @@ class Progress:
             except QueryFailed:
                 # What holds of all rows (a divisor that is not zero) need not hold of some of them.
                 return None, None
-        return rows, answer_of(rows, self._moment())
+        return rows, answer_of(rows, self._moment(states, rows.count))
 
     def _states(self) -> dict[str, Rows]:
         """What each state is worth as it looks now; gates go by the states before them."""
@@ -237,17 +241,28 @@ class Progress:
         states_cut = self._stream.cut.states
         uncertain = uncertain_columns(top, states_cut)
         chosen = selects_by_estimate(top, states_cut)
-        return unknown_answer(table, uncertain, chosen, self._moment())
+        return unknown_answer(table, uncertain, chosen, self._moment(states, table.num_rows))
 
-    def _moment(self) -> Moment:
-        details = {"state_bytes": sum(one.bytes for one in self._kept), **self._open_rows()}
+    def _moment(self, states: Mapping[str, Rows], shown: int) -> Moment:
+        about = details(
+            self._stream.cut,
+            states,
+            shown,
+            self.progress,
+            [one.unseen_share() for one in self._kept if not isinstance(one, Gated)],
+            self._request.confidence,
+        )
         return Moment(
             self._schema,
             self.progress,
             self._request.confidence,
             perf_counter() - self._start,
             self._as_of,
-            details,
+            {
+                "state_bytes": sum(one.bytes for one in self._kept),
+                **self._open_rows(),
+                **about,
+            },
         )
 
     def _met(self, rows: Rows | None) -> bool:
@@ -289,6 +304,11 @@ class Progress:
             elapsed=perf_counter() - self._start,
             details=self._open_rows(),
         )
+
+
+def _generation(one: Kept | KeptDistinct | Gated) -> int:
+    """Changes when decisions were taken back: what was asked for before is then no longer right."""
+    return one.recoveries if isinstance(one, Gated) else 0
 
 
 def _is_whole(number: object) -> bool:

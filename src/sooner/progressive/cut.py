@@ -31,14 +31,15 @@ from sooner.algebra import (
     Union,
     walk,
 )
-from sooner.algebra.relation import aggregate_call
 from sooner.algebra.scalar import Scalar, column, columns_of, conjuncts
 from sooner.analysis import TableInfo, clustering_key, estimate, never_null, primary_key
 from sooner.analysis.deterministic import is_deterministic
 from sooner.analysis.facts import table_info
+from sooner.progressive.distinct_values import DistinctValues, distinct_values
 from sooner.progressive.gates import CannotGate, Gate, gate_of
 from sooner.progressive.openness import selects_by_estimate, uncertain_columns
 from sooner.progressive.partials import accumulator
+from sooner.progressive.stream_keys import key_names, with_stream_key
 from sooner.storage.layout import REPLICATE
 
 _MOST_ROWS = 2_000_000
@@ -58,6 +59,7 @@ class State:
     the first ``keep`` in the order ``by`` if given. ``counted`` is the place of the scan whose rows
     scale the sums; ``carried`` is the delta with the replicate of every row, where sums are estimated.
     Only rows that pass its ``gates`` count; ``carried`` has the columns these need.
+    ``pairs`` is the state of the distinct values where the aggregate counts them.
     """
 
     name: str
@@ -69,6 +71,7 @@ class State:
     keep: int | None = None
     expected_rows: float = 0.0
     gates: tuple[Gate, ...] = ()
+    pairs: State | None = None
 
 
 @dataclass(frozen=True)
@@ -214,25 +217,64 @@ class _Cutter:
         if self._complete_groups(plan, first):
             carried = Aggregate(child.carried, (*plan.keys, REPLICATE), plan.aggregates)
             return _Part(new, carried, child.counted)
-        distinct = _only_distinct(plan)
-        if distinct is not None:
-            # The distinct values are the state; counting them is the top's.
-            values = Project(
-                child.plan,
-                (*(Item(key, column(key)) for key in plan.keys), Item("__value", distinct)),
-            )
-            pairs = Aggregate(values, (*plan.keys, "__value"))
-            scan = self._state(State(self._name(), values, child.counted, pairs))
-            counts = tuple(
-                Item(item.name, exp.Count(this=column("__value"), big_int=True))
-                for item in plan.aggregates
-            )
-            return _Part(Aggregate(scan, plan.keys, counts))
-        for item in plan.aggregates:
+        others, distinct = distinct_values(plan)
+        states = [self._distinct(plan, one, child, first) for one in distinct]
+        for item in others:
             if accumulator(item) is None:
                 raise CannotStream(f"{item.scalar.sql('spark')} is not estimated yet")
-        state = State(self._name(), child.plan, child.counted, new, child.carried)
-        return _Part(self._state(state))
+        if others or not distinct:
+            rest = replace(new, aggregates=others)
+            states.insert(0, State("", child.plan, child.counted, rest, child.carried))
+        return _Part(self._side_by_side(states, plan))
+
+    def _distinct(
+        self, plan: Aggregate, distinct: DistinctValues, child: _Part, first: int
+    ) -> State:
+        """The state of counts of the same distinct values."""
+        assert child.carried is not None
+
+        def each_once(rows: Relation, *carried: str) -> Aggregate:
+            copies = (Item(name, column(name)) for name in (*plan.keys, *carried))
+            values = Project(rows, (*copies, *distinct.values))
+            return Aggregate(values, (*plan.keys, *names, *carried))
+
+        names = tuple(item.name for item in distinct.values)
+        counts = Aggregate(each_once(child.plan), plan.keys, distinct.counts)
+        clusters = clustering_key(
+            each_once(plan.child), self.tables, self._within(plan.child, first)
+        )
+        solid = never_null(plan.child, self.tables)
+        if any(set(key) - set(names) <= solid for key in clusters):
+            # A value lies in one block, unless it is null and not counted: rows to count as any others.
+            once = each_once(child.carried, REPLICATE)
+            return State("", counts.child, child.counted, counts, once)
+        keys = {stream_name(place): key for place, key in self.streamed.items()}
+        carried = with_stream_key(child.carried, keys)
+        pairs = each_once(carried, REPLICATE, *key_names(carried))
+        times = (Item("__times", exp.Count(this=exp.Star(), big_int=True)),)
+        kept = State("", pairs, child.counted, Aggregate(pairs, (*plan.keys, *names), times), pairs)
+        return State("", counts.child, child.counted, counts, pairs=kept)
+
+    def _side_by_side(self, states: list[State], plan: Aggregate) -> Relation:
+        """States of the same groups as one relation."""
+        first, *others = (self._state(replace(state, name=self._name())) for state in states)
+        if not others:
+            return first
+        together: Relation = first
+        for number, scan in enumerate(others):
+            renamed = {key: f"__same_{number}_{key}" for key in plan.keys}
+            columns = tuple(replace(c, name=renamed.get(c.name, c.name)) for c in scan.columns)
+            same = [
+                exp.NullSafeEQ(this=column(key), expression=column(other))
+                for key, other in renamed.items()
+            ]
+            together = Join(
+                together,
+                replace(scan, columns=columns),
+                JoinKind.INNER,
+                exp.and_(*same, dialect="spark") if same else None,
+            )
+        return Project(together, tuple(Item(name, column(name)) for name in plan.names))
 
     def _gated_groups(self, plan: Aggregate, new: Aggregate, child: _Part, first: int) -> Scan:
         if self._complete_groups(plan, first):
@@ -506,20 +548,6 @@ def _in_order(part: _Part) -> Relation:
     return Project(
         part.carried, tuple(Item(name, column(name)) for name in (*part.plan.names, REPLICATE))
     )
-
-
-def _only_distinct(plan: Aggregate) -> Scalar | None:
-    """The one scalar of which all aggregates count the distinct values, if so."""
-    found: dict[str, Scalar] = {}
-    for item in plan.aggregates:
-        call = aggregate_call(item.scalar)
-        if isinstance(item.scalar, exp.Filter) or not isinstance(call, exp.Count):
-            return None
-        values = call.this
-        if not isinstance(values, exp.Distinct) or len(values.expressions) != 1:
-            return None
-        found[values.sql("spark")] = values.expressions[0].copy()
-    return next(iter(found.values())) if len(found) == 1 else None
 
 
 def _require_seen(part: _Part, scalars: Sequence[Scalar]) -> None:

@@ -47,6 +47,9 @@ def _kept(state: State) -> str:
     if state.aggregate is None:
         return "all rows so far" if state.keep is None else f"the first {state.keep} rows so far"
     keys = ", ".join(state.aggregate.keys)
+    if state.pairs is not None:
+        values = "the distinct values that are counted, by replicate"
+        return f"{values}, for each {keys}" if keys else values
     if not state.aggregate.aggregates:
         return f"the distinct {keys}"
     totals = "sums and counts by replicate"

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from sooner.statistics import effective_replicates, interval
-from sooner.statistics.arrays import Floats
+from sooner.statistics import distinct_interval, effective_replicates, interval
+from sooner.statistics.arrays import Booleans, Floats
 from sooner.statistics.intervals import Interval
 
 
@@ -50,6 +50,35 @@ class Varying:
             positive=self.positive,
             certain_low=self.certain_low,
             fewest=self.fewest,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class DistinctCount(Varying):
+    """A column of distinct counts: what was seen is certain, the upper end unknown where ``skewed``.
+
+    Nothing that is computed from a skewed cell has an interval: its ``contributions`` are zero.
+    """
+
+    certain_low: Floats
+    skewed: Booleans
+
+    def take(self, places: npt.NDArray[np.int64]) -> DistinctCount:
+        """The cells at these places."""
+        return replace(
+            self,
+            theta=self.theta[:, places],
+            contributions=self.contributions[places],
+            certain_low=self.certain_low[places],
+            skewed=self.skewed[places],
+        )
+
+    def interval(self, progress: float, confidence: float) -> Interval:
+        """From the values seen to the upper end, where there is one."""
+        if len(self.theta) <= 2:
+            return Interval(self.certain_low, np.full(self.theta.shape[1], np.nan))
+        return distinct_interval(
+            self.certain_low, self.theta, progress, self.contributions, self.skewed, confidence
         )
 
 

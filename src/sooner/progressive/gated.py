@@ -107,11 +107,6 @@ class Gated:
         return tuple(name for gate in self.state.gates for name in gate.columns)
 
     @property
-    def generation(self) -> int:
-        """Changes when decisions were taken back: what was asked for before is no longer right."""
-        return self.recoveries
-
-    @property
     def batch(self) -> Relation:
         """What to ask of every batch of blocks."""
         state = self.state
@@ -296,7 +291,7 @@ class Gated:
             theta = np.where(parts[0].seen, theta, np.nan)
             contributions = np.abs(parts[-1].by_replicate)
             columns[one.name] = Varying(
-                theta if self._passed.replicated else theta[:1],
+                theta if self._passed.is_replicated else theta[:1],
                 contributions=contributions if trusted else np.zeros_like(contributions),
                 positive=bool((parts[0].by_replicate >= 0).all()),
                 certain_low=parts[0].certain if one.is_count else None,

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 from sqlglot import exp
@@ -15,6 +17,13 @@ from sqlglot import exp
 from sooner.algebra import Item
 from sooner.algebra.relation import aggregate_call
 from sooner.algebra.scalar import Scalar
+from sooner.progressive.variances import (
+    Spread,
+    merge_spreads,
+    spread,
+    spread_contributions,
+    spread_parts,
+)
 from sooner.statistics import leave_one_out
 from sooner.statistics.arrays import Floats
 
@@ -33,14 +42,29 @@ Exact = Callable[[Sequence[pa.ChunkedArray], pa.DataType], Any]
 Estimates = Callable[[Sequence[Floats], Scaling], Floats]
 # The same from the R + 1 scaled sums of each partial.
 Combine = Callable[[Sequence[Floats]], Floats]
+# From the number of each row's group, how many groups there are, and the rows' partials (Arrow) to
+# those of the groups.
+MergeTogether = Callable[
+    [npt.NDArray[np.int64], int, Sequence[pa.ChunkedArray]], Sequence[pa.Array]
+]
+# From the partials by group and replicate to what each replicate brings; see ``statistics.interval``.
+Contributions = Callable[[Sequence[Floats]], Floats]
+
+# Ratios of sparse numerators need more replicates than totals (progressive.md §4), and so do variances.
+_FEWEST_FOR_SPREAD = 12
+
+
+def _last(parts: Sequence[Floats]) -> Floats:
+    return np.abs(parts[-1])
 
 
 @dataclass(frozen=True)
 class Accumulator:
     """How one aggregate is kept: its partial columns, how they merge, and what they are worth.
 
-    ``merge`` names an Arrow aggregation for each partial. A MIN or MAX ``is_extreme``: it is shown as it
-    is, not scaled. What ``is_count`` can only grow.
+    ``merge`` names an Arrow aggregation for each partial, or is empty where partials ``merge_together``.
+    A MIN or MAX ``is_extreme``: it is shown as it is, not scaled. What ``is_count`` can only grow.
+    An interval takes ``fewest`` replicates that are not empty.
     """
 
     name: str
@@ -51,6 +75,9 @@ class Accumulator:
     is_extreme: bool = False
     is_count: bool = False
     combine: Combine | None = None
+    merge_together: MergeTogether | None = None
+    contributions: Contributions = _last
+    fewest: int = 5
 
 
 def accumulator(item: Item, type_: pa.DataType | None = None) -> Accumulator | None:
@@ -90,15 +117,26 @@ def accumulator(item: Item, type_: pa.DataType | None = None) -> Accumulator | N
             floating = type_ is not None and pa.types.is_floating(type_)
             summed = exp.cast(of.copy(), "double", dialect="spark") if floating else of.copy()
             total, count = exp.Sum(this=summed), exp.Count(this=of.copy(), big_int=True)
-            parts = (part(0, total), part(1, count))
-            return Accumulator(
-                item.name, parts, ("sum", "sum"), _average, _ratio, combine=_quotient
-            )
+            both = (part(0, total), part(1, count))
+            return Accumulator(item.name, both, ("sum", "sum"), _average, _ratio, combine=_quotient)
         case exp.Min() | exp.Max() if len(call.args.get("expressions") or ()) == 0:
             merge = "min" if isinstance(call, exp.Min) else "max"
             return Accumulator(
                 item.name, (part(0, call.copy()),), (merge,), _cast, _raw, is_extreme=True
             )
+    wanted = spread(call)
+    if wanted is not None:
+        parts = tuple(part(number, one) for number, one in enumerate(spread_parts(of)))
+        return Accumulator(
+            item.name,
+            parts,
+            (),
+            wanted.exact,
+            partial(_spread, wanted),
+            merge_together=merge_spreads,
+            contributions=spread_contributions,
+            fewest=_FEWEST_FOR_SPREAD,
+        )
     return None
 
 
@@ -155,6 +193,10 @@ def _quotient(scaled: Sequence[Floats]) -> Floats:
     found = np.full_like(above, np.nan)
     np.divide(above, below, out=found, where=below != 0)
     return found
+
+
+def _spread(wanted: Spread, parts: Sequence[Floats], scaling: Scaling) -> Floats:
+    return wanted.estimates(parts, leave_one_out(parts[0], scaling.rows, scaling.total))
 
 
 def _raw(parts: Sequence[Floats], scaling: Scaling) -> Floats:

@@ -9,17 +9,23 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
+from sqlglot import exp
 
-from sooner.algebra import Aggregate, Limit, Relation, Sort
+from sooner.algebra import Aggregate, Item, Limit, Relation, Sort
 from sooner.progressive.cut import CannotStream, State
 from sooner.progressive.estimates import Column, Extreme, Rows, Varying, certain_rows
 from sooner.progressive.partials import Accumulator, Scaling, accumulator
 from sooner.progressive.places import places
+from sooner.progressive.unseen import unseen_share
 from sooner.statistics.arrays import Floats
 from sooner.storage.layout import REPLICATE
 
 # Beyond this many groups their replicates are not kept, and intervals are unknown.
 _MOST_REPLICATED_GROUPS = 50_000
+
+
+# The rows of each group, whatever else is asked of it.
+_ROWS = "__rows"
 
 
 class SumTooLarge(Exception):
@@ -31,13 +37,23 @@ class TooManyRows(Exception):
 
 
 class Kept:
-    """A state and what it holds so far. ``schema`` are the columns it stands for, as Spark types them."""
+    """A state and what it holds so far. ``schema`` are the columns it stands for, as Spark types them.
 
-    def __init__(self, state: State, schema: pa.Schema, replicates: int) -> None:
+    Beyond ``most_replicated`` groups their replicates are given up.
+    """
+
+    def __init__(
+        self,
+        state: State,
+        schema: pa.Schema,
+        replicates: int,
+        most_replicated: int | None = None,
+    ) -> None:
         self.state = state
         self.schema = schema
         self._replicates = replicates
-        self.replicated = state.carried is not None
+        self._most = _MOST_REPLICATED_GROUPS if most_replicated is None else most_replicated
+        self._replicated = state.carried is not None
         self._table: pa.Table | None = None
         if state.aggregate is not None:
             _require_mergeable(schema)
@@ -51,16 +67,11 @@ class Kept:
         found = [accumulator(item, t) for item, t in zip(aggregate.aggregates, types, strict=True)]
         return tuple(one for one in found if one is not None)
 
-    @property
-    def table(self) -> pa.Table:
-        """The groups or rows as they are kept."""
-        assert self._table is not None
-        return self._table
-
-    @property
-    def generation(self) -> int:
-        """Nothing is ever taken back here."""
-        return 0
+    @cached_property
+    def _rows(self) -> str:
+        """The name of the partial that counts the rows of a group: one that is asked for, or our own."""
+        partials = [part for one in self.accumulators for part in one.partials]
+        return next((p.name for p in partials if p.scalar.sql("spark") == "COUNT(*)"), _ROWS)
 
     @property
     def batch(self) -> Relation:
@@ -71,14 +82,16 @@ class Kept:
                 return state.delta
             return Limit(Sort(state.delta, state.by), state.keep)
         partials = tuple(part for one in self.accumulators for part in one.partials)
-        delta = state.carried if self.replicated and state.carried is not None else state.delta
+        if partials and state.aggregate.keys and self._rows == _ROWS:
+            partials += (Item(_ROWS, exp.Count(this=exp.Star(), big_int=True)),)
+        delta = state.carried if self._replicated and state.carried is not None else state.delta
         return Aggregate(delta, self._grouping, partials)
 
     @property
     def _grouping(self) -> tuple[str, ...]:
         assert self.state.aggregate is not None
         keys = self.state.aggregate.keys
-        return (*keys, REPLICATE) if self.replicated else keys
+        return (*keys, REPLICATE) if self._replicated else keys
 
     def add(self, batch: pa.Table) -> None:
         """Fold a batch in."""
@@ -86,15 +99,15 @@ class Kept:
         if self.state.aggregate is None:
             self._table = batch if self._table is None else pa.concat_tables([self._table, batch])
             return
-        if not self.replicated and REPLICATE in batch.column_names:
+        if not self._replicated and REPLICATE in batch.column_names:
             batch = self.merged(batch, self._grouping)  # asked for while there were fewer groups
         if self._table is not None:
             both = pa.concat_tables([self._table, batch.select(self._table.column_names)])
             batch = self.merged(both, self._grouping)
         self._table = batch
-        if self.replicated and batch.num_rows > _MOST_REPLICATED_GROUPS:
-            self.replicated = self._groups() <= _MOST_REPLICATED_GROUPS
-            if not self.replicated:
+        if self._replicated and batch.num_rows > self._most:
+            self._replicated = self._groups() <= self._most
+            if not self._replicated:
                 self._table = self.merged(batch, self._grouping)
 
     def _groups(self) -> int:
@@ -107,8 +120,11 @@ class Kept:
         merges = [
             (part.name, merge)
             for one in self.accumulators
+            if one.merge_together is None
             for part, merge in zip(one.partials, one.merge, strict=True)
         ]
+        if _ROWS in table.column_names:
+            merges.append((_ROWS, "sum"))
         types = {name: table.schema.field(name).type for name, _ in merges}
         table, nan = _without_nan(_widened(table, merges), merges)
         merged = table.group_by(list(by), use_threads=False).aggregate(
@@ -123,7 +139,48 @@ class Kept:
                 wins = found if merge == "max" else pc.and_(found, pc.is_null(values))
                 values = pc.if_else(pc.fill_null(wins, False), float("nan"), values)
             columns.append(_narrowed(values, types[name]))
-        return pa.Table.from_arrays(columns, names=[*by, *(name for name, _ in merges)])
+        names = [*by, *(name for name, _ in merges)]
+        together = [one for one in self.accumulators if one.merge_together is not None]
+        groups = (
+            places(merged.select(list(by)), table.select(list(by)))
+            if together
+            else np.zeros(0, np.int64)
+        )
+        for one in together:
+            assert one.merge_together is not None
+            parts = [part.name for part in one.partials]
+            columns += one.merge_together(
+                groups, merged.num_rows, [table.column(name) for name in parts]
+            )
+            names += parts
+        return pa.Table.from_arrays(columns, names=names)
+
+    @property
+    def table(self) -> pa.Table:
+        """The partials so far, by group, and by replicate if it ``is_replicated``."""
+        assert self._table is not None
+        return self._table
+
+    @property
+    def is_replicated(self) -> bool:
+        """Whether the partials are kept by replicate."""
+        return self._replicated
+
+    def unseen_share(self) -> float | None:
+        """The share of unread rows that are in groups not seen yet; ``None`` where that is not known."""
+        if not self._replicated or self._table is None:
+            return None
+        assert self.state.aggregate is not None
+        keys = list(self.state.aggregate.keys)
+        if not keys or self._rows not in self._table.column_names:
+            return None
+        groups = self._table.group_by(keys, use_threads=False).aggregate([])
+        rows = self._table.column(self._rows).to_numpy().astype(np.float64)
+        return unseen_share(
+            places(groups.select(list(keys)), self._table.select(list(keys))),
+            self._replicate(),
+            rows,
+        )
 
     @property
     def bytes(self) -> int:
@@ -168,39 +225,47 @@ class Kept:
                     self._dense(part.name, groups, replicate, whole.num_rows)
                     for part in one.partials
                 ]
-                columns[one.name] = self._varying(one, parts, scaling)
+                seen = whole.column(one.partials[0].name).is_valid().to_numpy()
+                columns[one.name] = self._varying(one, parts, seen, scaling)
         return certain_rows(columns, whole.num_rows)
 
     def _replicate(self) -> npt.NDArray[np.int64]:
         assert self._table is not None
-        if self.replicated:
+        if self._replicated:
             return np.asarray(self._table.column(REPLICATE).to_numpy(), np.int64)
         return np.zeros(self._table.num_rows, np.int64)
 
     def _dense(
         self, name: str, groups: npt.NDArray[np.int64], replicate: npt.NDArray[np.int64], count: int
     ) -> Floats:
-        """A partial as a table of groups and replicates; NaN where there is nothing."""
+        """A partial as a table of groups and replicates; zero where there is nothing."""
         assert self._table is not None
-        dense = np.full((count, self._replicates if self.replicated else 1), np.nan)
-        dense[groups, replicate] = (
-            self._table.column(name).cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
-        )
+        dense = np.zeros((count, self._replicates if self._replicated else 1))
+        values = pc.fill_null(self._table.column(name).cast(pa.float64(), safe=False), 0.0)
+        dense[groups, replicate] = values.to_numpy()
         return dense
 
-    def _varying(self, one: Accumulator, parts: Sequence[Floats], scaling: Scaling) -> Varying:
-        if not self.replicated:
+    def _varying(
+        self,
+        one: Accumulator,
+        parts: Sequence[Floats],
+        seen: npt.NDArray[np.bool_],
+        scaling: Scaling,
+    ) -> Varying:
+        if not self._replicated:
             scaling = Scaling(scaling.rows.sum(keepdims=True), scaling.total)
-        seen = ~np.isnan(parts[0]).all(axis=1)
-        filled = [np.nan_to_num(part, nan=0.0) for part in parts]
-        theta = np.where(seen, one.estimates(filled, scaling), np.nan)
-        if not self.replicated:
+        # A value that is not a number, or not finite, leaves no estimate but itself.
+        with np.errstate(invalid="ignore", over="ignore"):
+            theta = np.where(seen, one.estimates(parts, scaling), np.nan)
+            contributions = one.contributions(parts)
+        if not self._replicated:
             theta = theta[:1]
         return Varying(
             theta,
-            contributions=np.abs(filled[-1]),
-            positive=bool((filled[0] >= 0).all()),
-            certain_low=filled[0].sum(axis=1) if one.is_count else None,
+            contributions=np.where(np.isfinite(contributions), contributions, 0.0),
+            positive=bool((parts[0] >= 0).all()),
+            certain_low=parts[0].sum(axis=1) if one.is_count else None,
+            fewest=one.fewest,
         )
 
 

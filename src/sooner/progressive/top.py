@@ -14,7 +14,8 @@ from sooner.algebra import Filter, Join, JoinKind, Limit, Project, Relation, Sca
 from sooner.algebra.scalar import Scalar, SortKey, columns_of, conjuncts, is_column
 from sooner.progressive.estimates import Column, Extreme, Guess, Rows, Varying, weaker
 from sooner.progressive.evaluate import NotNumeric, evaluate
-from sooner.statistics import jackknife_error
+from sooner.progressive.places import places
+from sooner.statistics import effective_replicates, jackknife_error
 from sooner.statistics.arrays import Floats
 
 # A ratio needs more replicates than a total (progressive.md §4).
@@ -45,6 +46,8 @@ def over_estimates(top: Relation, states: Mapping[str, Rows], slack: float = 2.0
         case Filter():
             rows = over_estimates(top.child, states, slack)
             return _where(top.condition, rows, slack)
+        case Join() if top.kind is JoinKind.INNER and _same_groups(top):
+            return _side_by_side(top, states, slack)
         case Join() if top.kind is JoinKind.INNER:
             return _beside(top, states, slack)
         case Sort():
@@ -57,6 +60,37 @@ def over_estimates(top: Relation, states: Mapping[str, Rows], slack: float = 2.0
             cut_off = first > 0 or last < rows.count
             return rows.take(np.arange(first, last)).also_chosen(cut_off)
     raise NotNumeric(type(top).__name__)
+
+
+def _same_groups(top: Join) -> list[tuple[str, str]]:
+    """The columns of both sides that must be alike, if the condition is just that."""
+    found = []
+    for part in conjuncts(top.condition):
+        if not isinstance(part, exp.NullSafeEQ) or not (
+            is_column(part.left) and is_column(part.right)
+        ):
+            return []
+        pair = (part.left.name, part.right.name)
+        found.append(pair if pair[0] in top.left.name_set else pair[::-1])
+    return found
+
+
+def _side_by_side(top: Join, states: Mapping[str, Rows], slack: float) -> Rows:
+    """A join by keys that every row of both sides has just once, such as states of the same groups."""
+    left, right = (over_estimates(side, states, slack) for side in (top.left, top.right))
+    pairs = _same_groups(top)
+    sides = [
+        {f"k{place}": side.columns[pair[number]] for place, pair in enumerate(pairs)}
+        for number, side in enumerate((left, right))
+    ]
+    if not all(isinstance(column, pa.ChunkedArray) for side in sides for column in side.values()):
+        raise NotNumeric("a join by estimates")
+    one, other = (pa.table(side) for side in sides)
+    found = places(other, one)
+    if left.count != right.count or len(np.unique(found)) < left.count or (found < 0).any():
+        raise NotNumeric("a join of unlike groups")
+    beside = right.take(found)
+    return Rows({**left.columns, **beside.columns}, left.chosen | beside.chosen)
 
 
 def _beside(top: Join, states: Mapping[str, Rows], slack: float) -> Rows:
@@ -127,8 +161,12 @@ def _where(condition: Scalar, rows: Rows, slack: float) -> Rows:
     truth = np.broadcast_to(evaluate(condition, columns)[0], (rows.count,)) == 1
     undecided = np.zeros(rows.count, np.bool_)
     for part in conjuncts(condition):
-        if not any(isinstance(rows.columns[name], Varying) for name in columns_of(part)):
+        used = [rows.columns[name] for name in columns_of(part)]
+        varying = [column for column in used if isinstance(column, Varying)]
+        if not varying:
             continue
+        for column in varying:  # what rests on no replicate has no error to go by
+            undecided |= effective_replicates(column.contributions).non_empty == 0
         distance = _distance(part, columns)
         if distance is None:
             undecided[:] = True

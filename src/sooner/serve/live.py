@@ -81,6 +81,7 @@ def _fitting(answer: Answer, room: int, console: Console, options: ConsoleOption
         caption += "exact"
     else:
         caption += f"{answer.confidence:.0%} intervals · Ctrl-C keeps this answer"
+    caption = "\n".join([caption, *answer.remarks])
     margins = answer._margins()
     count = min(ROWS_SHOWN, answer.table.num_rows)
     while True:
