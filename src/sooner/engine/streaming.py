@@ -27,7 +27,7 @@ class Streaming:
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark
         self._prefix = f"__sooner_{uuid.uuid4().hex[:12]}"
-        self._group = f"{self._prefix}_progress"
+        self.group = f"{self._prefix}_progress"
         self._views: dict[str, str] = {}
         self._streams: set[str] = set()
         self._kept: list[DataFrame] = []
@@ -63,7 +63,7 @@ class Streaming:
 
     def run(self, plan: Relation, blocks: Collection[int]) -> pa.Table:
         """The rows a plan gives from some blocks of what it streams. For any thread."""
-        with plain_errors(), within(self._spark, self._group, "progressive answer"):
+        with plain_errors(), within(self._spark, self.group, "progressive answer"):
             return self._frame(plan, blocks).toArrow()
 
     def finish(self, plan: Relation, states: Mapping[str, pa.Table]) -> pa.Table:
@@ -74,7 +74,7 @@ class Streaming:
 
     def cancel(self) -> None:
         """Stop the jobs that are running."""
-        cancel(self._spark, self._group)
+        cancel(self._spark, self.group)
 
     def close(self) -> None:
         """Stop all jobs, forget kept rows and views."""

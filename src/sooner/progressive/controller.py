@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from time import perf_counter
+from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -16,11 +18,12 @@ from sooner.engine.streaming import Streaming
 from sooner.errors import InvalidArgument, QueryFailed
 from sooner.progressive.answers import METHOD, Moment, answer_of, unknown_answer, widest
 from sooner.progressive.batches import batches
-from sooner.progressive.cut import stream_name
+from sooner.progressive.cut import State, stream_name
 from sooner.progressive.describe import selects_by_estimate, uncertain_columns
 from sooner.progressive.estimates import Rows
 from sooner.progressive.evaluate import NotNumeric
 from sooner.progressive.partials import Scaling
+from sooner.progressive.sampled import Function, Sampled, blocks_at_once
 from sooner.progressive.states import Kept, SumTooLarge
 from sooner.progressive.streams import Stream
 from sooner.progressive.top import over_estimates
@@ -28,6 +31,8 @@ from sooner.storage.replicate_rows import replicate_rows
 
 # While one batch is merged and shown, the next is read: with two in flight no core waits.
 _IN_FLIGHT = 2
+
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
@@ -74,19 +79,24 @@ class Progress:
         request: Request,
         as_of: Mapping[str, int],
         as_written: Callable[[], Answer],
+        functions: Mapping[str, Function] | None = None,
     ) -> None:
-        """``as_written`` answers by Spark alone, should the plan turn out to have other types."""
+        """``as_written`` answers by Spark alone, should the plan turn out to have other types.
+
+        ``functions`` are the user's aggregates, by name.
+        """
         self._streaming = streaming
         self._stream = stream
         self._schema = schema
         self._request = request
         self._as_of = as_of
         self._as_written = as_written
+        self._functions = functions or {}
         self._start = perf_counter()
         self._replicates = next(iter(stream.scans.values())).scramble.replicates
         self._rows = {place: np.zeros(self._replicates) for place in stream.scans}
         self._left = stream.blocks
-        self._kept: list[Kept] = []
+        self._kept: list[Kept | Sampled] = []
         self._has_answered = False
 
     def open(self) -> None:
@@ -97,7 +107,18 @@ class Progress:
             self._streaming.keep(name, plan)
         for state in self._stream.cut.states:
             schema = self._streaming.schema(state.aggregate or state.delta)
-            self._kept.append(Kept(state, schema, self._replicates))
+            if state.samplers:
+                self._kept.append(self._sampled(state, schema))
+            else:
+                self._kept.append(Kept(state, schema, self._replicates))
+
+    def _sampled(self, state: State, schema: pa.Schema) -> Sampled:
+        merged = [one for one in self._kept if one.state.name == state.beside]
+        beside = merged[0] if merged and isinstance(merged[0], Kept) else None
+        finish = self._streaming.finish
+        one = Sampled(state, schema, self._replicates, beside, self._functions, finish)
+        one.require_readable(self._streaming.schema(one.batch))
+        return one
 
     def answers(self) -> Iterator[Answer]:
         """Answers that get better; the last one is exact, unless the request was met before."""
@@ -109,8 +130,14 @@ class Progress:
             return
 
     def _answers(self) -> Iterator[Answer]:
-        pool = ThreadPoolExecutor(_IN_FLIGHT, thread_name_prefix="sooner")
-        try:
+        is_met = yield from self._on_the_way()
+        if not is_met:
+            exact = all(one.is_exact for one in self._samples)
+            yield self._exact() if exact else self._by_one_run()
+
+    def _on_the_way(self) -> Generator[Answer, None, bool]:
+        """Answers while blocks are read; in the end whether the request was met by one of them."""
+        with self._pool() as pool:
             for blocks, parts in self._read(pool):
                 for one, part in zip(self._kept, parts, strict=True):
                     one.add(part)
@@ -122,8 +149,16 @@ class Progress:
                     self._has_answered = True
                     yield answer
                 if self._met(rows):
-                    return
-            yield self._exact()
+                    return True
+                if any(one.is_full for one in self._samples):
+                    break
+        return False
+
+    @contextmanager
+    def _pool(self) -> Iterator[ThreadPoolExecutor]:
+        pool = ThreadPoolExecutor(_IN_FLIGHT, thread_name_prefix="sooner")
+        try:
+            yield pool
         finally:
             # First what waits, then what runs: nothing may start in between.
             pool.shutdown(wait=False, cancel_futures=True)
@@ -134,7 +169,7 @@ class Progress:
         """Batches in order, the next ones being read meanwhile."""
         waiting: deque[tuple[tuple[int, ...], list[Future[pa.Table]]]] = deque()
         at_once = 1  # the first answer should not have to share the machine
-        for blocks in batches(self._stream.blocks, self._request.seed, self._request.batches):
+        for blocks in self._batches():
             jobs = [pool.submit(self._streaming.run, one.batch, blocks) for one in self._kept]
             waiting.append((blocks, jobs))
             if len(waiting) == at_once:
@@ -144,7 +179,20 @@ class Progress:
         for done, jobs in waiting:
             yield done, self._results(jobs)
 
-    def _results(self, jobs: list[Future[pa.Table]]) -> list[pa.Table]:
+    def _batches(self) -> Iterator[tuple[int, ...]]:
+        """The blocks of each batch; of rows that are sampled not too many at once."""
+        most = self._stream.blocks
+        for one in self._samples:
+            rows = self._total(one.state.counted)
+            most = min(most, blocks_at_once(rows, self._stream.blocks))
+        for batch in batches(self._stream.blocks, self._request.seed, self._request.batches):
+            yield from (batch[first : first + most] for first in range(0, len(batch), most))
+
+    @property
+    def _samples(self) -> list[Sampled]:
+        return [one for one in self._kept if isinstance(one, Sampled)]
+
+    def _results(self, jobs: list[Future[Result]]) -> list[Result]:
         """What a batch gave. Raises ``TimeoutError`` when the user's time is up, if he has an answer."""
         left = None
         if self._request.within is not None and self._has_answered:
@@ -224,6 +272,12 @@ class Progress:
             as_of=self._as_of,
             elapsed=perf_counter() - self._start,
         )
+
+    def _by_one_run(self) -> Answer:
+        """The exact answer by Spark from the beginning: what was sampled does not give it."""
+        with self._pool() as pool:
+            (answer,) = self._results([pool.submit(self._as_written)])
+        return replace(answer, method=METHOD, elapsed=perf_counter() - self._start)
 
 
 def _is_whole(number: object) -> bool:

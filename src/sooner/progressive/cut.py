@@ -37,6 +37,7 @@ from sooner.analysis import TableInfo, clustering_key, estimate, never_null
 from sooner.analysis.deterministic import is_deterministic
 from sooner.analysis.facts import table_info
 from sooner.progressive.partials import accumulator
+from sooner.progressive.samplers import MOST_ROWS, Sampler, sampler
 from sooner.storage.layout import REPLICATE
 
 _MOST_ROWS = 2_000_000
@@ -53,6 +54,8 @@ class State:
     With ``aggregate`` the groups of the delta are merged, else its rows are collected; of those only
     the first ``keep`` in the order ``by`` if given. ``counted`` is the place of the scan whose rows
     scale the sums; ``carried`` is the delta with the replicate of every row, where sums are estimated.
+    With ``samplers`` some aggregates do not merge, and rows are kept for them (:mod:`sampled`); those
+    that do merge are in the state ``beside``.
     """
 
     name: str
@@ -63,6 +66,8 @@ class State:
     by: tuple[SortKey, ...] = ()
     keep: int | None = None
     expected_rows: float = 0.0
+    samplers: tuple[Sampler, ...] = ()
+    beside: str | None = None
 
 
 @dataclass(frozen=True)
@@ -191,11 +196,25 @@ class _Cutter:
                 for item in plan.aggregates
             )
             return _Part(Aggregate(scan, plan.keys, counts))
-        for item in plan.aggregates:
-            if accumulator(item) is None:
-                raise CannotStream(f"{item.scalar.sql('spark')} is not estimated yet")
         state = State(self._name(), child.plan, child.counted, new, child.carried)
+        if any(accumulator(item) is None for item in plan.aggregates):
+            state = self._sampled(state, new, child.expected_rows)
         return _Part(self._state(state))
+
+    def _sampled(self, state: State, plan: Aggregate, rows: float) -> State:
+        """The state of aggregates of which some do not merge; those that do get one of their own."""
+        merged = tuple(item for item in plan.aggregates if accumulator(item) is not None)
+        samplers = []
+        for item in plan.aggregates:
+            if item not in merged:
+                found = sampler(item)
+                if found is None:
+                    raise CannotStream(f"{item.scalar.sql('spark')} is not estimated yet")
+                samplers.append(found)
+        if merged:
+            self._state(replace(state, aggregate=replace(plan, aggregates=merged)))
+            state = replace(state, name=self._name(), beside=state.name)
+        return replace(state, samplers=tuple(samplers), expected_rows=min(rows, MOST_ROWS))
 
     def _complete_groups(self, plan: Aggregate, first: int) -> bool:
         """Whether a group's rows are all in the blocks of one key, so that it is never half read."""

@@ -6,6 +6,7 @@ from sooner.algebra import Filter, Join, Limit, Relation, Scan, walk
 from sooner.algebra.scalar import columns_of
 from sooner.analysis import How, derivation
 from sooner.progressive.cut import State
+from sooner.progressive.samplers import MOST_ROWS
 from sooner.progressive.streams import Stream
 
 
@@ -20,6 +21,8 @@ def describe(stream: Stream) -> list[str]:
     uncertain = [names[place] for place in uncertain_columns(stream.cut.top, stream.cut.states)]
     if uncertain:
         lines.append(f"Estimates until the end: {', '.join(uncertain)}.")
+        if any(state.samplers for state in stream.cut.states):
+            lines.append("Once the sample is full, Spark gives the exact answer in one run.")
     elif selects_by_estimate(stream.cut.top, stream.cut.states):
         lines.append("Every value shown is exact; which rows there are can change until the end.")
     else:
@@ -75,6 +78,8 @@ def _kept(state: State) -> str:
     if state.aggregate is None:
         return "all rows so far" if state.keep is None else f"the first {state.keep} rows so far"
     keys = ", ".join(state.aggregate.keys)
+    if state.samplers:
+        return f"a sample of {MOST_ROWS:,} rows, for what does not add up"
     if not state.aggregate.aggregates:
         return f"the distinct {keys}"
     totals = "sums and counts by replicate"

@@ -139,7 +139,7 @@ class Kept:
         keys = self.state.aggregate.keys
         whole = self._merged(self._table, keys)
         columns = {key: whole.column(key) for key in keys}
-        groups = _places(whole, self._table, keys)
+        groups = places(whole, self._table, keys)
         replicate = self._replicate()
         for one in self._accumulators:
             if one.is_extreme:
@@ -186,7 +186,7 @@ class Kept:
         )
 
 
-def _places(groups: pa.Table, rows: pa.Table, keys: Sequence[str]) -> npt.NDArray[np.int64]:
+def places(groups: pa.Table, rows: pa.Table, keys: Sequence[str]) -> npt.NDArray[np.int64]:
     """For each row the place of its group in a table that has every group once."""
     if not keys:
         return np.zeros(rows.num_rows, np.int64)
