@@ -325,9 +325,7 @@ class Database:
                     return None
                 versions = {name: table.version for name, table in tables.items()}
                 schema = arrow_contract(self.spark, prepared.columns)
-                as_written = partial(
-                    self._exact, prepared, list(tables.values()), streaming.group
-                )
+                as_written = partial(self._exact, prepared, list(tables.values()), streaming.group)
                 functions = aggregates.functions(self.spark)
                 progress = Progress(
                     streaming, stream, schema, request, versions, as_written, functions
