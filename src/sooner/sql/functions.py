@@ -162,6 +162,8 @@ def require_allowed(scalar: Scalar) -> None:
 def _describe(node: exp.Expr) -> str:
     if isinstance(node, exp.Window):
         return "window functions"
+    if isinstance(node, exp.WithinGroup):
+        return "WITHIN GROUP"
     if isinstance(node, exp.Anonymous):
         return f"the function {node.name.lower()}"
     if isinstance(node, exp.Func):
