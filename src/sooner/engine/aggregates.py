@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
-from pyspark.sql.functions import arrow_udf
+from pyspark.sql.pandas.functions import arrow_udf
 from pyspark.sql.pandas.types import to_arrow_type
 from pyspark.sql.types import DataType
 
@@ -35,8 +35,10 @@ def register(spark: SparkSession, name: str, function: Function, type_: str) -> 
             f"{name!r} cannot be the name of an aggregate: it must be one word, of letters, digits and "
             "underscores, that is not a function of Spark's already."
         )
+    call = _over_arrow(name, function, type_)
     with plain_errors():
-        spark.udf.register(name, arrow_udf(_over_arrow(name, function, type_), type_))
+        # PySpark's own annotations know of arrow_udf only over single rows.
+        spark.udf.register(name, arrow_udf(call, type_))  # type: ignore[call-overload]
     _registered.setdefault(spark, {})[name.lower()] = function
 
 

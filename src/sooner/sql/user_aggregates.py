@@ -29,7 +29,9 @@ def with_aggregates(query: exp.Query, names: Collection[str]) -> exp.Query:
                 return exp.AnonymousAggFunc(this=node.name.lower(), expressions=[argument.copy()])
         return node
 
-    return query.transform(marked) if names else query
+    result = query.transform(marked) if names else query
+    assert isinstance(result, exp.Query)
+    return result
 
 
 def is_function_name(name: str) -> bool:

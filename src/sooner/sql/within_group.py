@@ -25,4 +25,6 @@ def as_percentiles(query: exp.Query) -> exp.Query:
             return node
         return exp.Quantile(this=key.this.copy(), quantile=node.this.this.copy())
 
-    return query.transform(rewritten) if query.find(exp.WithinGroup) else query
+    result = query.transform(rewritten) if query.find(exp.WithinGroup) else query
+    assert isinstance(result, exp.Query)
+    return result
