@@ -140,17 +140,20 @@ class Sampled:
             count = groups.num_rows if keys else 1
             columns = dict(zip(keys, groups.columns, strict=True))
         group = places(groups, self._rows, keys)
+        # Spark groups some rows that Arrow tells apart (-0.0 and 0.0): such a row is left out.
+        rows, group = self._rows.take(np.flatnonzero(group >= 0)), group[group >= 0]
         for one in self.state.samplers:
-            columns[one.name] = self._estimate(one, group, count)
+            columns[one.name] = self._estimate(one, rows, group, count)
         return certain_rows({name: columns[name] for name in self.schema.names}, count)
 
-    def _estimate(self, one: Sampler, group: npt.NDArray[np.int64], count: int) -> Varying:
-        assert self._rows is not None
-        values = self._rows.column(_value(one)).combine_chunks()
-        replicate = np.asarray(self._rows.column(REPLICATE).to_numpy(), np.int64)
+    def _estimate(
+        self, one: Sampler, rows: pa.Table, group: npt.NDArray[np.int64], count: int
+    ) -> Varying:
+        values = rows.column(_value(one)).combine_chunks()
+        replicate = np.asarray(rows.column(REPLICATE).to_numpy(), np.int64)
         if isinstance(one, FunctionOf):
             # All rows of a key are in one batch and one replicate: such a part is a set of keys.
-            part = np.asarray(self._rows.column(_BATCH).to_numpy(), np.int64)
+            part = np.asarray(rows.column(_BATCH).to_numpy(), np.int64)
             there = pc.is_valid(values).to_numpy(zero_copy_only=False)
             return resampled(
                 self._functions[one.function],

@@ -187,7 +187,7 @@ class Kept:
 
 
 def places(groups: pa.Table, rows: pa.Table, keys: Sequence[str]) -> npt.NDArray[np.int64]:
-    """For each row the place of its group in a table that has every group once."""
+    """For each row the place of its group in a table that has every group once; -1 without one."""
     if not keys:
         return np.zeros(rows.num_rows, np.int64)
     both = pa.concat_tables([groups.select(list(keys)), rows.select(list(keys))])
@@ -197,7 +197,7 @@ def places(groups: pa.Table, rows: pa.Table, keys: Sequence[str]) -> npt.NDArray
         indices = codes.indices.to_numpy(zero_copy_only=False).astype(np.int64)
         # Numbered anew after every key, so that the product stays small.
         _, numbers = np.unique(numbers * (len(codes.dictionary) + 1) + indices, return_inverse=True)
-    place = np.empty(groups.num_rows, np.int64)
+    place = np.full(numbers.max(initial=-1) + 1, -1)
     place[numbers[: groups.num_rows]] = np.arange(groups.num_rows)
     return place[numbers[groups.num_rows :]]
 

@@ -157,7 +157,13 @@ def _apart(plan: Aggregate, own: tuple[Item, ...]) -> Relation:
     again = {key: f"{key}__again" for key in plan.keys}
     named = tuple(Item(again[key], column(key)) for key in plan.keys)
     kept = tuple(Item(item.name, column(item.name)) for item in own)
-    right = Project(replace(plan, aggregates=own), (*named, *kept))
+    functions = replace(plan, aggregates=own)
+    if not plan.keys:
+        # Two totals of one input Spark (4.3) tries to compute together, and fails: so one is grouped.
+        every = tuple(Item(name, column(name)) for name in plan.child.names)
+        marked = Project(plan.child, (*every, Item("__all", exp.Literal.number(1))))
+        functions = Aggregate(marked, ("__all",), own)
+    right = Project(functions, (*named, *kept))
     equal = [exp.NullSafeEQ(this=column(key), expression=column(again[key])) for key in plan.keys]
     # Of no rows at all Spark's own functions give a row, and Python's none.
     both = Join(replace(plan, aggregates=others), right, JoinKind.LEFT, all_of(equal))
