@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import timedelta
 from functools import partial
 from time import perf_counter
@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from sooner.algebra.relation import Map, Opaque
 from sooner.answer import Answer
-from sooner.engine import binding, changes
+from sooner.engine import aggregates, binding, changes
 from sooner.engine.exact import arrow_contract, collect, keeps_contract
 from sooner.engine.failures import plain_errors
 from sooner.engine.frames import to_spark
@@ -200,6 +200,15 @@ class Database:
             raise InvalidArgument("db.sql() takes the query as text.")
         return Frame(self, text)
 
+    def aggregate(self, name: str, function: Callable[[Any], Any], type: str = "double") -> None:
+        """Make a function of yours an aggregate in SQL: it takes a group's values and gives one.
+
+        The values come as a pandas Series without nulls; ``type`` is what the function gives, as Spark
+        calls it. The name belongs to the Spark session, for all who use it; a second function of the same
+        name takes the place of the first.
+        """
+        aggregates.register(self.spark, name, function, type)
+
     @property
     def _log(self) -> Any:
         return self._home.path / "spark.log"
@@ -254,7 +263,8 @@ class Database:
         def registered() -> list[str]:
             return [table.name for table in self._catalog.tables()]
 
-        return prepare(self.spark, registered, self._bind, text, maps, self._without)
+        mine = aggregates.functions(self.spark)
+        return prepare(self.spark, registered, self._bind, text, maps, self._without, mine)
 
     def _lowered(
         self, prepared: Prepared, tables: Sequence[Table] | None = None
@@ -283,10 +293,15 @@ class Database:
                     )
         return frame, versions
 
-    def _exact(self, prepared: Prepared, tables: Sequence[Table] | None = None) -> Answer:
+    def _exact(
+        self,
+        prepared: Prepared,
+        tables: Sequence[Table] | None = None,
+        group: str | None = None,
+    ) -> Answer:
         start = perf_counter()
         frame, versions = self._lowered(prepared, tables)
-        table = collect(self.spark, frame, prepared.columns, "Answering", self._progress)
+        table = collect(self.spark, frame, prepared.columns, "Answering", self._progress, group)
         method = "exact, by Spark as written" if isinstance(prepared.plan, Opaque) else "exact"
         return Answer(table, method, as_of=versions, elapsed=perf_counter() - start)
 
@@ -307,13 +322,16 @@ class Database:
             infos = table_infos(tables.values())
             versions = {name: table.version for name, table in tables.items()}
             schema = arrow_contract(self.spark, prepared.columns)
-            as_written = partial(self._exact, prepared, list(tables.values()))
+            as_written = partial(self._exact, prepared, list(tables.values()), streaming.group)
+            functions = aggregates.functions(self.spark)
             for gated in (True, False):
                 try:
                     stream = choose_stream(prepared.plan, tables, infos, request.stream, gated)
                     if not (request.batches or stream.is_worth_it):
                         return None
-                    progress = Progress(streaming, stream, schema, request, versions, as_written)
+                    progress = Progress(
+                        streaming, stream, schema, request, versions, as_written, functions
+                    )
                     progress.open()
                     return progress
                 except CannotGate:

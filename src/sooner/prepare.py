@@ -14,7 +14,14 @@ from sooner.engine import binding
 from sooner.engine.exact import contract
 from sooner.engine.statements import require_query
 from sooner.rewrites import Step, rewrite
-from sooner.sql import Untranslatable, parse, plan_tree, statement_text, table_names
+from sooner.sql import (
+    Untranslatable,
+    parse,
+    plan_tree,
+    statement_text,
+    table_names,
+    with_aggregates,
+)
 from sooner.storage import Table
 
 
@@ -42,12 +49,16 @@ def prepare(
     text: str,
     maps: Mapping[str, Map],
     without: Collection[str],
+    aggregates: Collection[str] = (),
 ) -> Prepared:
-    """Prepare a query. ``registered`` lists the tables, ``bind`` makes one visible to Spark."""
+    """Prepare a query. ``registered`` lists the tables, ``bind`` makes one visible to Spark.
+
+    ``aggregates`` are the names, in lower case, of aggregates that are functions of the user's.
+    """
     text = statement_text(text)
     obstacle, tree = "", None
     try:
-        tree = parse(text)
+        tree = with_aggregates(parse(text), aggregates)
     except Untranslatable as error:
         obstacle = str(error)
     require_query(spark, text)

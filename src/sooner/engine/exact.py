@@ -56,9 +56,14 @@ def keeps_contract(frame: DataFrame, columns: Schema) -> bool:
 
 
 def collect(
-    spark: SparkSession, frame: DataFrame, columns: Schema, description: str, bar: bool | None
+    spark: SparkSession,
+    frame: DataFrame,
+    columns: Schema,
+    description: str,
+    bar: bool | None,
+    group: str | None = None,
 ) -> pa.Table:
-    """Run a DataFrame in a job group of its own; the rows under the contract's names."""
-    with plain_errors(), job_group(spark, description, bar):
+    """Run a DataFrame in a job group, by default one of its own; the rows under the contract's names."""
+    with plain_errors(), job_group(spark, description, bar, group):
         table = frame.toArrow()
     return table.rename_columns([column.name for column in columns])

@@ -32,6 +32,7 @@ _CANCELLED = re.compile(r"Job \d+ cancell?ed|part of cancelled job group")
 _CONDITION = re.compile(r"^\[([A-Z0-9_.]+)\] ")
 _NEAR = re.compile(r"at or near '([^']+)'")
 _WHERE = re.compile(r";\s*line \d+,? pos \d+;?$")
+_AGGREGATE = re.compile(r"RuntimeError: aggregate (\w+): (.*)")
 _STATE = re.compile(r"\s*SQLSTATE: \w+")
 
 
@@ -59,7 +60,10 @@ def explained(error: Exception, text: str = "", tables: Iterable[str] = ()) -> S
         return _parse_error(full, message, text)
     if isinstance(error, PythonException):
         raised = [line for line in str(error).splitlines() if line and not line.startswith(" ")]
-        return QueryFailed(f"The function given to map() failed: {raised[-1].strip()}")
+        last = raised[-1].strip()
+        if named := _AGGREGATE.match(last):
+            return QueryFailed(f"The function of the aggregate {named[1]}() failed: {named[2]}")
+        return QueryFailed(f"The function given to map() failed: {last}")
     if isinstance(error, AnalysisException):
         return _analysis_error(error, condition, message, tables)
     if _CANCELLED.search(full):

@@ -17,13 +17,16 @@ _POLL_SECONDS = 0.25
 
 
 @contextmanager
-def job_group(spark: SparkSession, description: str, bar: bool | None = None) -> Iterator[str]:
+def job_group(
+    spark: SparkSession, description: str, bar: bool | None = None, group: str | None = None
+) -> Iterator[str]:
     """Run what is inside as one job group and yield its name; interrupting it cancels its jobs.
 
     A progress bar appears on standard error after two seconds: always if ``bar``, never if it is
-    False, and if it is None only where a person is watching.
+    False, and if it is None only where a person is watching. ``group`` is for those who want to cancel
+    it from elsewhere; else it has a name of its own.
     """
-    group = f"sooner-{uuid.uuid4().hex[:12]}"
+    group = group or f"sooner-{uuid.uuid4().hex[:12]}"
     done = threading.Event()
     watcher = None
     if bar or (bar is None and sys.stderr.isatty()):

@@ -28,7 +28,7 @@ class Streaming:
     def __init__(self, spark: SparkSession) -> None:
         self._users = spark
         self._prefix = f"__sooner_{uuid.uuid4().hex[:12]}"
-        self._group = f"{self._prefix}_progress"
+        self.group = f"{self._prefix}_progress"
         self._views: dict[str, str] = {}
         self._streams: set[str] = set()
         self._kept: list[DataFrame] = []
@@ -84,7 +84,7 @@ class Streaming:
         hint: Callable[[Join], Hint | None] | None = None,
     ) -> pa.Table:
         """The rows a plan gives from some blocks of what it streams. For any thread."""
-        with plain_errors(), within(self._spark, self._group, "progressive answer"):
+        with plain_errors(), within(self._spark, self.group, "progressive answer"):
             return self._frame(plan, blocks, hint).toArrow()
 
     def provide(self, name: str, table: pa.Table) -> None:
@@ -99,7 +99,7 @@ class Streaming:
 
     def cancel(self) -> None:
         """Stop the jobs that are running."""
-        cancel(self._spark, self._group)
+        cancel(self._spark, self.group)
 
     def close(self) -> None:
         """Stop all jobs, forget kept rows and views."""

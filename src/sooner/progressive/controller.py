@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from time import perf_counter
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -26,13 +28,18 @@ from sooner.progressive.gated import Gated
 from sooner.progressive.hints import join_hints
 from sooner.progressive.openness import selects_by_estimate, uncertain_columns
 from sooner.progressive.partials import Scaling
+from sooner.progressive.sampled import Function, Sampled, blocks_at_once
 from sooner.progressive.states import Kept, SumTooLarge, TooManyRows
 from sooner.progressive.streams import Stream
 from sooner.progressive.top import over_estimates
 from sooner.storage.replicate_rows import replicate_rows
 
+Keeper: TypeAlias = Kept | KeptDistinct | Gated | Sampled
+
 # While one batch is merged and shown, the next is read: with two in flight no core waits.
 _IN_FLIGHT = 2
+
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
@@ -79,19 +86,24 @@ class Progress:
         request: Request,
         as_of: Mapping[str, int],
         as_written: Callable[[], Answer],
+        functions: Mapping[str, Function] | None = None,
     ) -> None:
-        """``as_written`` answers by Spark alone, should the plan turn out to have other types."""
+        """``as_written`` answers by Spark alone, should the plan turn out to have other types.
+
+        ``functions`` are the user's aggregates, by name.
+        """
         self._streaming = streaming
         self._stream = stream
         self._schema = schema
         self._request = request
         self._as_of = as_of
         self._as_written = as_written
+        self._functions = functions or {}
         self._start = perf_counter()
         self._replicates = next(iter(stream.scans.values())).scramble.replicates
         self._rows = {place: np.zeros(self._replicates) for place in stream.scans}
         self._left = stream.blocks
-        self._kept: list[Kept | KeptDistinct | Gated] = []
+        self._kept: list[Keeper] = []
         self._has_answered = False
 
     def open(self) -> None:
@@ -101,11 +113,12 @@ class Progress:
         for name, plan in self._stream.cut.statics.items():
             self._streaming.keep(name, plan)
         for state in self._stream.cut.states:
-            self._kept.append(
-                self._gated(state)
-                if state.gates
-                else kept(state, self._streaming.schema, self._replicates)
-            )
+            if state.gates:
+                self._kept.append(self._gated(state))
+            elif state.samplers:
+                self._kept.append(self._sampled(state))
+            else:
+                self._kept.append(kept(state, self._streaming.schema, self._replicates))
 
     def _gated(self, state: State) -> Gated:
         """Raises :class:`CannotGate` for values that are no numbers."""
@@ -119,6 +132,15 @@ class Progress:
         gated.require_numbers(self._streaming.schema(gated.batch))
         return gated
 
+    def _sampled(self, state: State) -> Sampled:
+        schema = self._streaming.schema(state.aggregate or state.delta)
+        merged = [one for one in self._kept if one.state.name == state.beside]
+        beside = merged[0] if merged and isinstance(merged[0], Kept) else None
+        finish = self._streaming.finish
+        one = Sampled(state, schema, self._replicates, beside, self._functions, finish)
+        one.require_readable(self._streaming.schema(one.batch))
+        return one
+
     def answers(self) -> Iterator[Answer]:
         """Answers that get better; the last one is exact, unless the request was met before."""
         try:
@@ -129,8 +151,14 @@ class Progress:
             return
 
     def _answers(self) -> Iterator[Answer]:
-        pool = ThreadPoolExecutor(_IN_FLIGHT, thread_name_prefix="sooner")
-        try:
+        is_met = yield from self._on_the_way()
+        if not is_met:
+            exact = all(one.is_exact for one in self._samples)
+            yield self._exact() if exact else self._by_one_run()
+
+    def _on_the_way(self) -> Generator[Answer, None, bool]:
+        """Answers while blocks are read; in the end whether the request was met by one of them."""
+        with self._pool() as pool:
             for blocks, parts in self._read(pool):
                 self._add(blocks, parts)
                 self._count(blocks)
@@ -141,8 +169,16 @@ class Progress:
                     self._has_answered = True
                     yield answer
                 if self._met(rows):
-                    return
-            yield self._exact()
+                    return True
+                if any(one.is_full for one in self._samples):
+                    break
+        return False
+
+    @contextmanager
+    def _pool(self) -> Iterator[ThreadPoolExecutor]:
+        pool = ThreadPoolExecutor(_IN_FLIGHT, thread_name_prefix="sooner")
+        try:
+            yield pool
         finally:
             # First what waits, then what runs: nothing may start in between.
             pool.shutdown(wait=False, cancel_futures=True)
@@ -168,7 +204,7 @@ class Progress:
         """Batches in order with the generation they belong to, the next ones being read meanwhile."""
         waiting: deque[tuple[tuple[int, ...], list[tuple[int, Future[pa.Table]]]]] = deque()
         at_once = 1  # the first answer should not have to share the machine
-        for blocks in batches(self._stream.blocks, self._request.seed, self._request.batches):
+        for blocks in self._batches():
             jobs = [
                 (_generation(one), pool.submit(self._run, one.batch, blocks)) for one in self._kept
             ]
@@ -176,16 +212,29 @@ class Progress:
             if len(waiting) == at_once:
                 at_once = _IN_FLIGHT
                 done, first = waiting.popleft()
-                yield done, self._results(first)
+                yield done, [(number, self._result(job)) for number, job in first]
         for done, jobs in waiting:
-            yield done, self._results(jobs)
+            yield done, [(number, self._result(job)) for number, job in jobs]
 
-    def _results(self, jobs: list[tuple[int, Future[pa.Table]]]) -> list[tuple[int, pa.Table]]:
-        """What a batch gave. Raises ``TimeoutError`` when the user's time is up, if he has an answer."""
+    def _batches(self) -> Iterator[tuple[int, ...]]:
+        """The blocks of each batch; of rows that are sampled not too many at once."""
+        most = self._stream.blocks
+        for one in self._samples:
+            rows = self._total(one.state.counted)
+            most = min(most, blocks_at_once(rows, self._stream.blocks))
+        for batch in batches(self._stream.blocks, self._request.seed, self._request.batches):
+            yield from (batch[first : first + most] for first in range(0, len(batch), most))
+
+    @property
+    def _samples(self) -> list[Sampled]:
+        return [one for one in self._kept if isinstance(one, Sampled)]
+
+    def _result(self, job: Future[Result]) -> Result:
+        """What a job gave. Raises ``TimeoutError`` when the user's time is up, if he has an answer."""
         left = None
         if self._request.within is not None and self._has_answered:
             left = max(0.0, self._start + self._request.within - perf_counter())
-        return [(generation, job.result(timeout=left)) for generation, job in jobs]
+        return job.result(timeout=left)
 
     def _count(self, blocks: tuple[int, ...]) -> None:
         self._left -= len(blocks)
@@ -249,7 +298,7 @@ class Progress:
             states,
             shown,
             self.progress,
-            [one.unseen_share() for one in self._kept if not isinstance(one, Gated)],
+            [one.unseen_share() for one in self._kept if isinstance(one, Kept | KeptDistinct)],
             self._request.confidence,
         )
         return Moment(
@@ -305,8 +354,14 @@ class Progress:
             details=self._open_rows(),
         )
 
+    def _by_one_run(self) -> Answer:
+        """The exact answer by Spark from the beginning: what was sampled does not give it."""
+        with self._pool() as pool:
+            answer = self._result(pool.submit(self._as_written))
+        return replace(answer, method=METHOD, elapsed=perf_counter() - self._start)
 
-def _generation(one: Kept | KeptDistinct | Gated) -> int:
+
+def _generation(one: Keeper) -> int:
     """Changes when decisions were taken back: what was asked for before is then no longer right."""
     return one.recoveries if isinstance(one, Gated) else 0
 

@@ -39,6 +39,7 @@ from sooner.progressive.distinct_values import DistinctValues, distinct_values
 from sooner.progressive.gates import CannotGate, Gate, gate_of
 from sooner.progressive.openness import selects_by_estimate, uncertain_columns
 from sooner.progressive.partials import accumulator
+from sooner.progressive.samplers import MOST_ROWS, Sampler, sampler
 from sooner.progressive.stream_keys import key_names, with_stream_key
 from sooner.storage.layout import REPLICATE
 
@@ -60,6 +61,8 @@ class State:
     scale the sums; ``carried`` is the delta with the replicate of every row, where sums are estimated.
     Only rows that pass its ``gates`` count; ``carried`` has the columns these need.
     ``pairs`` is the state of the distinct values where the aggregate counts them.
+    With ``samplers`` some aggregates do not merge, and rows are kept for them (:mod:`sampled`); those
+    that do merge are in the state ``beside``.
     """
 
     name: str
@@ -72,6 +75,8 @@ class State:
     expected_rows: float = 0.0
     gates: tuple[Gate, ...] = ()
     pairs: State | None = None
+    samplers: tuple[Sampler, ...] = ()
+    beside: str | None = None
 
 
 @dataclass(frozen=True)
@@ -218,10 +223,12 @@ class _Cutter:
             carried = Aggregate(child.carried, (*plan.keys, REPLICATE), plan.aggregates)
             return _Part(new, carried, child.counted)
         others, distinct = distinct_values(plan)
+        if any(accumulator(item) is None for item in others):
+            if distinct:
+                raise CannotStream("distinct values beside an aggregate that does not add up")
+            state = State(self._name(), child.plan, child.counted, new, child.carried)
+            return _Part(self._state(self._sampled(state, new, child.expected_rows)))
         states = [self._distinct(plan, one, child, first) for one in distinct]
-        for item in others:
-            if accumulator(item) is None:
-                raise CannotStream(f"{item.scalar.sql('spark')} is not estimated yet")
         if others or not distinct:
             rest = replace(new, aggregates=others)
             states.insert(0, State("", child.plan, child.counted, rest, child.carried))
@@ -288,6 +295,21 @@ class _Cutter:
     def _waiting(self, part: _Part) -> float:
         """About how many rows wait for open values."""
         return part.expected_rows * _WAITING_SHARE
+
+    def _sampled(self, state: State, plan: Aggregate, rows: float) -> State:
+        """The state of aggregates of which some do not merge; those that do get one of their own."""
+        merged = tuple(item for item in plan.aggregates if accumulator(item) is not None)
+        samplers = []
+        for item in plan.aggregates:
+            if item not in merged:
+                found = sampler(item)
+                if found is None:
+                    raise CannotStream(f"{item.scalar.sql('spark')} is not estimated yet")
+                samplers.append(found)
+        if merged:
+            self._state(replace(state, aggregate=replace(plan, aggregates=merged)))
+            state = replace(state, name=self._name(), beside=state.name)
+        return replace(state, samplers=tuple(samplers), expected_rows=min(rows, MOST_ROWS))
 
     def _complete_groups(self, plan: Aggregate, first: int) -> bool:
         """Whether a group's rows are all in the blocks of one key, so that it is never half read."""

@@ -7,6 +7,7 @@ from dataclasses import replace
 from sooner.algebra import Relation, Scan, walk
 from sooner.progressive.cut import State
 from sooner.progressive.openness import selects_by_estimate, uncertain_columns
+from sooner.progressive.samplers import MOST_ROWS
 from sooner.progressive.streams import Stream
 
 
@@ -21,6 +22,8 @@ def describe(stream: Stream) -> list[str]:
     uncertain = [names[place] for place in uncertain_columns(stream.cut.top, stream.cut.states)]
     if uncertain:
         lines.append(f"Estimates until the end: {', '.join(uncertain)}.")
+        if any(state.samplers for state in stream.cut.states):
+            lines.append("Once the sample is full, Spark gives the exact answer in one run.")
     elif selects_by_estimate(stream.cut.top, stream.cut.states):
         lines.append("Every value shown is exact; which rows there are can change until the end.")
     else:
@@ -50,6 +53,8 @@ def _kept(state: State) -> str:
     if state.pairs is not None:
         values = "the distinct values that are counted, by replicate"
         return f"{values}, for each {keys}" if keys else values
+    if state.samplers:
+        return f"a sample of {MOST_ROWS:,} rows, for what does not add up"
     if not state.aggregate.aggregates:
         return f"the distinct {keys}"
     totals = "sums and counts by replicate"

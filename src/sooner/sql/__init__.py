@@ -4,11 +4,13 @@ from sooner.sql.front_end import Verbatim, plan_query, plan_tree
 from sooner.sql.parse import parse, refuse_statement, statement_text, table_names
 from sooner.sql.render import Hint, quote, render
 from sooner.sql.untranslatable import Untranslatable
+from sooner.sql.user_aggregates import is_function_name, with_aggregates
 
 __all__ = [
     "Hint",
     "Untranslatable",
     "Verbatim",
+    "is_function_name",
     "parse",
     "plan_query",
     "plan_tree",
@@ -17,4 +19,5 @@ __all__ = [
     "render",
     "statement_text",
     "table_names",
+    "with_aggregates",
 ]

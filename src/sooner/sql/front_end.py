@@ -13,6 +13,7 @@ from sooner.sql.parse import parse
 from sooner.sql.qualify import qualify
 from sooner.sql.translate import translate
 from sooner.sql.untranslatable import Untranslatable
+from sooner.sql.within_group import as_percentiles
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ def plan_tree(
     maps = maps or {}
     known = {**schemas, **{name: node.columns for name, node in maps.items()}}
     try:
-        return translate(qualify(tree, known), schemas, maps).plan
+        return translate(qualify(as_percentiles(tree), known), schemas, maps).plan
     except ValueError as error:
         # A plan that its own checks refuse: a bug here, but no reason to leave the user without answer.
         raise Untranslatable(f"something that Sooner's plan cannot hold ({error})") from error

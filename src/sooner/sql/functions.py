@@ -14,6 +14,7 @@ from sooner.sql.untranslatable import Untranslatable
 
 # Tokens and wrappers that carry no meaning of their own.
 _STRUCTURE: tuple[type[exp.Expr], ...] = (
+    exp.AnonymousAggFunc,  # a function of the user's; see user_aggregates
     exp.Column,
     exp.DataType,
     exp.DataTypeParam,
@@ -105,6 +106,14 @@ EXAMPLES: dict[type[exp.Expr], tuple[str, ...]] = {
     exp.Max: ("max(d)",),
     exp.Count: ("count(*)", "count(1)", "count(i)", "count(DISTINCT i, s)", "count(i, s)"),
     exp.CountIf: ("count_if(i > 1)",),
+    exp.Median: ("median(i)", "median(d)", "median(f)", "median(DISTINCT i)"),
+    exp.Quantile: ("percentile(i, 0.25)", "percentile(d, 1)", "percentile(DISTINCT f, 0.9)"),
+    exp.ApproxQuantile: (
+        "percentile_approx(i, 0.5)",
+        "approx_percentile(d, 0.9)",
+        "approx_percentile(f, 0.1, 100)",
+        "percentile_approx(t, 0.5)",
+    ),
     exp.Stddev: ("stddev(i)",),
     exp.StddevSamp: ("stddev_samp(d)",),
     exp.StddevPop: ("stddev_pop(f)",),
@@ -153,6 +162,8 @@ def require_allowed(scalar: Scalar) -> None:
 def _describe(node: exp.Expr) -> str:
     if isinstance(node, exp.Window):
         return "window functions"
+    if isinstance(node, exp.WithinGroup):
+        return "WITHIN GROUP"
     if isinstance(node, exp.Anonymous):
         return f"the function {node.name.lower()}"
     if isinstance(node, exp.Func):

@@ -44,10 +44,28 @@ def parse(text: str) -> exp.Query:
         refuse_statement(text)
     if not isinstance(statement, exp.Query):
         raise Untranslatable("a query that is not a SELECT")
+    if statement.find(exp.Quantile):
+        _refuse_frequencies(text)
     bare = _STRING.sub("''", text)
     if _SUFFIXED_NUMBER.search(bare) or _RAW_STRING.search(bare):
         raise Untranslatable("literals with a type letter (10L, 1.5BD, r'…')")
     return statement
+
+
+def _refuse_frequencies(text: str) -> None:
+    """sqlglot drops a third argument of ``percentile``: how often each value counts."""
+    tokens = Dialect.get_or_raise("spark").tokenize(text)
+    for place, token in enumerate(tokens[:-1]):
+        if token.text.lower() != "percentile" or tokens[place + 1].text != "(":
+            continue
+        depth = commas = 0
+        for other in tokens[place + 1 :]:
+            depth += (other.text in ("(", "[")) - (other.text in (")", "]"))
+            commas += depth == 1 and other.token_type is TokenType.COMMA
+            if depth == 0:
+                break
+        if commas > 1:
+            raise Untranslatable("percentile of values that count several times")
 
 
 def statement_text(text: str) -> str:

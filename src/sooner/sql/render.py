@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+from sqlglot import exp
 
 from sooner.algebra.relation import (
     Aggregate,
@@ -25,6 +27,8 @@ from sooner.algebra.scalar import (
     Item,
     Scalar,
     SortKey,
+    all_of,
+    column,
     columns_of,
     equality_sides,
     parenthesized,
@@ -102,11 +106,7 @@ class _Renderer:
             case Join():
                 return self._join(plan)
             case Aggregate():
-                keys = ", ".join(quote(key) for key in plan.keys)
-                aggregates = _items(plan.aggregates)
-                selected = ", ".join(part for part in (keys, aggregates) if part)
-                group = f" GROUP BY {keys}" if keys else ""
-                return f"SELECT {selected} FROM {self._source(plan.child)}{group}"
+                return self._aggregate(plan)
             case Union():
                 return self._set_operation(plan, "UNION ALL")
             case Intersect():
@@ -118,6 +118,16 @@ class _Renderer:
             case Limit():
                 return self._limit(plan)
         raise AssertionError(f"no SQL for {type(plan).__name__}")
+
+    def _aggregate(self, plan: Aggregate) -> str:
+        own = tuple(item for item in plan.aggregates if item.scalar.find(exp.AnonymousAggFunc))
+        if own and len(own) < len(plan.aggregates):
+            return self.query(_apart(plan, own))
+        keys = ", ".join(quote(key) for key in plan.keys)
+        aggregates = _items(plan.aggregates)
+        selected = ", ".join(part for part in (keys, aggregates) if part)
+        group = f" GROUP BY {keys}" if keys else ""
+        return f"SELECT {selected} FROM {self._source(plan.child)}{group}"
 
     def _source(self, plan: Relation) -> str:
         self._aliases += 1
@@ -165,6 +175,25 @@ class _Renderer:
         if isinstance(plan.child, Sort):  # one SELECT, so that Spark plans a top-k
             return self.query(plan.child) + limit + offset
         return f"{_select(plan)} {self._source(plan.child)}{limit}{offset}"
+
+
+def _apart(plan: Aggregate, own: tuple[Item, ...]) -> Relation:
+    """Functions of the user's in an aggregate of their own: Spark runs none beside its own functions."""
+    others = tuple(item for item in plan.aggregates if item not in own)
+    again = {key: f"{key}__again" for key in plan.keys}
+    named = tuple(Item(again[key], column(key)) for key in plan.keys)
+    kept = tuple(Item(item.name, column(item.name)) for item in own)
+    functions = replace(plan, aggregates=own)
+    if not plan.keys:
+        # Two totals of one input Spark (4.3) tries to compute together, and fails: so one is grouped.
+        every = tuple(Item(name, column(name)) for name in plan.child.names)
+        marked = Project(plan.child, (*every, Item("__all", exp.Literal.number(1))))
+        functions = Aggregate(marked, ("__all",), own)
+    right = Project(functions, (*named, *kept))
+    equal = [exp.NullSafeEQ(this=column(key), expression=column(again[key])) for key in plan.keys]
+    # Of no rows at all Spark's own functions give a row, and Python's none.
+    both = Join(replace(plan, aggregates=others), right, JoinKind.LEFT, all_of(equal))
+    return Project(both, tuple(Item(name, column(name)) for name in plan.names))
 
 
 def quote(name: str) -> str:
