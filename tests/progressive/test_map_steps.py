@@ -115,7 +115,7 @@ def test_what_a_function_gives_is_filtered_joined_and_totalled(sales: Database) 
     frame = mapped.agg(["count(*) AS n", "sum(v) AS total", "avg(v) AS mean"], by="g")
     exact = {row["g"]: row for row in frame.exact().to_arrow().to_pylist()}
     held = cells = 0
-    for seed in range(3):
+    for seed in range(2):
         for answer in steps(frame, seed)[:-1]:
             for place, row in enumerate(answer.to_arrow().to_pylist()):
                 for name in ("n", "total", "mean"):
@@ -126,7 +126,7 @@ def test_what_a_function_gives_is_filtered_joined_and_totalled(sales: Database) 
                     )
                     cells += 1
                     held += low <= exact[row["g"]][name] <= high
-    assert cells == 3 * 2 * 4 * 3 and held / cells > 0.85
+    assert cells == 2 * 2 * 4 * 3 and held / cells > 0.85
 
 
 def test_parts_of_any_kind_are_streamed_as_well(sales: Database) -> None:
@@ -193,6 +193,10 @@ def test_rows_of_changes_reach_the_function(sales: Database, tmp_path: Path) -> 
         steps(own.table("own").map(spread, SPREAD, by="k"))
 
 
+def views(spark: SparkSession) -> set[str]:
+    return {row.viewName for row in spark.sql("SHOW VIEWS").collect()}
+
+
 def test_a_function_that_fails_half_way(sales: Database, spark: SparkSession) -> None:
     first = sales.table("t").map(spread, SPREAD, by="k").progress(batches=BLOCKS, seed=2)
     read = {row["k"] for row in [next(first), next(first)][1].to_arrow().to_pylist()}
@@ -207,7 +211,7 @@ def test_a_function_that_fails_half_way(sales: Database, spark: SparkSession) ->
     mapped = sales.table("t").map(careful, SPREAD, by="k")
     for frame in (mapped, mapped.agg(["sum(spread) AS total"])):
         good = []
-        before = {view.name for view in spark.catalog.listTables()}
+        before = views(spark)
         answers = frame.progress(batches=BLOCKS, seed=2)
         message = rf"map\(\) failed: ValueError: key {bad} is not to my liking"
         with pytest.raises(QueryFailed, match=message):
@@ -215,7 +219,7 @@ def test_a_function_that_fails_half_way(sales: Database, spark: SparkSession) ->
                 good.append(answer)
         assert len(good) > 1 and not good[-1].final
         assert good[-1].to_arrow().num_rows and str(good[-1])
-        assert {view.name for view in spark.catalog.listTables()} <= before
+        assert views(spark) <= before
         with pytest.raises(StopIteration):
             next(answers)
     assert list(sales.table("t").map(spread, SPREAD, by="k").progress(batches=1))[-1].final
