@@ -126,7 +126,7 @@ SELECT count(*) AS n, sum(play_time) AS played, avg(join_ms) AS join_ms,
 FROM sessions WHERE NOT join_failed AND day >= DATE '2014-03-08'
 """,
     "C12": """
-SELECT content, sum(play_time) AS played, count(DISTINCT user_id) AS users FROM sessions
+SELECT content, sum(play_time) AS played, count(*) AS n FROM sessions
 WHERE device <> 'browser' GROUP BY content ORDER BY played DESC, content LIMIT 10
 """,
 }
