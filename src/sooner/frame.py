@@ -171,7 +171,8 @@ class Frame:
         """A function over parts of the rows: it takes and gives a pandas DataFrame (or Arrow table).
 
         ``schema`` declares what it gives, as ``"name type, …"``. With ``by``, all rows that agree on
-        those columns come in one call; without, it sees the rows in arbitrary parts.
+        those columns come in one call; without, it sees the rows in arbitrary parts. With the key of a
+        scramble among ``by``, or without ``by``, :meth:`progress` goes in steps.
         """
         if not callable(function):
             raise InvalidArgument("map() takes a function of a pandas DataFrame or an Arrow table.")

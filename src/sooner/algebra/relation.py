@@ -264,23 +264,32 @@ class Limit(_Unary):
 class Map(_Unary):
     """A user's function over parts of the rows; ``sources`` are the names the function sees.
 
-    With ``by``, all rows that agree on those columns reach the function in one call.
+    With ``by``, all rows that agree on those columns reach the function in one call. It does not see
+    the column ``apart``: rows that differ in it come in different calls, and what a call gives has it.
     """
 
     function: Callable[[Any], Any]
     sources: tuple[str, ...]
     columns: Schema
     by: tuple[str, ...] = ()
+    apart: str | None = None
 
     def __post_init__(self) -> None:
-        require(len(self.sources) == len(self.child.schema), "a Map names each input column")
+        require(len(self.sources) == len(self.seen), "a Map names each input column")
         require(all(column.type for column in self.columns), "a Map declares its types")
         require(set(self.by) <= self.child.name_set, f"unknown columns in {self.by}")
-        require_unique(self.columns)
+        require(self.apart in (None, *self.child.names), f"no column {self.apart}")
+        require_unique(self.schema)
+
+    @cached_property
+    def seen(self) -> tuple[str, ...]:
+        """The columns of the input that the function is given."""
+        return tuple(name for name in self.child.names if name != self.apart)
 
     @cached_property
     def schema(self) -> Schema:
-        return self.columns
+        aside = tuple(column for column in self.child.schema if column.name == self.apart)
+        return self.columns + aside
 
 
 @dataclass(frozen=True)

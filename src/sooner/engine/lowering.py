@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, TypeAlias
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 
@@ -20,7 +21,7 @@ def lower(spark: SparkSession, plan: Relation) -> DataFrame:
     views: list[str] = []
 
     def view_of(node: Map, name: str) -> str:
-        mapped(spark, node).createOrReplaceTempView(name)
+        mapped(spark, node, lower(spark, node.child)).createOrReplaceTempView(name)
         views.append(name)
         return name
 
@@ -47,21 +48,39 @@ def _outside_maps(plan: Relation) -> Iterator[Relation]:
         yield from _outside_maps(child)
 
 
-def mapped(spark: SparkSession, node: Map) -> DataFrame:
-    """The result of a user's function over the rows of its input."""
-    rows = lower(spark, node.child)
+def mapped(spark: SparkSession, node: Map, rows: DataFrame) -> DataFrame:
+    """The result of a user's function over rows, which are those of its input."""
     if node.by:
         rows = rows.repartition(*(quote(name) for name in node.by))
-    rows = rows.toDF(*node.sources)
-    schema = ddl(node.columns)
+    aside = () if node.apart is None else (node.apart,)
+    rows = rows.select(*(quote(name) for name in (*node.seen, *aside))).toDF(*node.sources, *aside)
+    schema = ddl(node.schema)
     empty = spark.createDataFrame([], schema)
-    call = _caller(node.function, to_arrow_schema(empty.schema), bool(node.by))
+    caller = _caller if node.apart is None else _caller_apart
+    call = caller(node.function, to_arrow_schema(empty.schema), bool(node.by))
     return rows.mapInArrow(call, schema)
 
 
-def _caller(
-    function: Callable[[Any], Any], schema: pa.Schema, whole: bool
-) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+_Call: TypeAlias = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+
+
+def _caller_apart(function: Callable[[Any], Any], schema: pa.Schema, whole: bool) -> _Call:
+    """As :func:`_caller`, with a last column that the function does not see: one value in each call."""
+    aside, declared = schema[-1], pa.schema(list(schema)[:-1])
+
+    def one_by_one(table: pa.Table) -> pa.Table:
+        values, rows = table.column(aside.name), table.drop_columns([aside.name])
+        found = []
+        for value in pc.unique(values):
+            given = function(rows.filter(pc.equal(values, value))).select(declared.names)
+            same = pa.repeat(value, given.num_rows)
+            found.append(given.cast(declared).append_column(aside, same))
+        return pa.concat_tables(found)
+
+    return _caller(one_by_one, schema, whole)
+
+
+def _caller(function: Callable[[Any], Any], schema: pa.Schema, whole: bool) -> _Call:
     """The function over a Spark partition: all its rows in one call, or batch by batch."""
 
     def call(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -16,6 +16,7 @@ from sooner.engine.exact import arrow_schema
 from sooner.engine.failures import plain_errors
 from sooner.engine.frames import from_own_arrow
 from sooner.engine.jobs import cancel, within
+from sooner.engine.lowering import lower, mapped
 from sooner.engine.rows import scramble_rows
 from sooner.sql import Hint, quote, render
 from sooner.storage.layout import BLOCK
@@ -65,7 +66,7 @@ class Streaming:
     def keep(self, name: str, plan: Relation) -> None:
         """Make the rows of a plan readable under a name; they are computed once, when first needed."""
         with plain_errors():
-            rows = self._spark.sql(render(plan))
+            rows = lower(self._spark, plan)
             # Every batch reads them: as many pieces as cores, not as many as there were files.
             rows = rows.coalesce(self._spark.sparkContext.defaultParallelism)
             frame = rows.persist(StorageLevel.MEMORY_AND_DISK)
@@ -99,7 +100,7 @@ class Streaming:
 
     def cancel(self) -> None:
         """Stop the jobs that are running."""
-        cancel(self._spark, self.group)
+        cancel(self._users, self.group)
 
     def close(self) -> None:
         """Stop all jobs, forget kept rows and views."""
@@ -126,11 +127,21 @@ class Streaming:
         # Only the list of blocks differs between batches: Spark compiles the same code once.
         chosen = ", ".join(str(block) for block in sorted(blocks)) or "-1"
 
+        functions: list[str] = []
+
         def leaf(node: Scan | Map) -> str:
-            assert isinstance(node, Scan), "a Map is not streamed"
+            if isinstance(node, Map):
+                functions.append(f"{self._prefix}__map_{uuid.uuid4().hex}")
+                rows = self._frame(node.child, blocks)
+                mapped(self._spark, node, rows).createOrReplaceTempView(functions[-1])
+                return functions[-1]
             view = quote(self._views[node.table])
             if node.table in self._streams:
                 return f"(SELECT * FROM {view} WHERE {BLOCK} IN ({chosen}))"
             return view
 
-        return self._spark.sql(render(plan, leaf, hint))
+        try:
+            return self._spark.sql(render(plan, leaf, hint))
+        finally:
+            for function in functions:
+                self._spark.catalog.dropTempView(function)

@@ -22,6 +22,7 @@ from sooner.algebra import (
     Join,
     JoinKind,
     Limit,
+    Map,
     Opaque,
     Project,
     Relation,
@@ -177,9 +178,11 @@ class _Cutter:
                 return self._join(plan, first)
             case Union() | Intersect() | Except():
                 return self._set_operation(plan, first)
+            case Map():
+                return self._map(plan, first)
         if isinstance(plan, Opaque):
             raise CannotStream(f"Spark answers the text as written, because of {plan.reason}")
-        raise CannotStream("what a function of yours makes of the rows is not estimated")
+        raise AssertionError(f"no cut for {type(plan).__name__}")
 
     def _scan(self, plan: Scan, place: int) -> _Part:
         if place not in self.streamed:
@@ -316,6 +319,27 @@ class _Cutter:
         clusters = clustering_key(plan, self.tables, self._within(plan, first))
         solid = never_null(plan, self.tables)
         return any(set(key) <= solid for key in clusters)
+
+    def _map(self, plan: Map, first: int) -> _Part:
+        """A function of rows that never change, each call with rows of one replicate."""
+        child = self.visit(plan.child, first)
+        if child.is_static:
+            return _Part(plan.with_children(child.plan), is_static=True)
+        if child.is_top:
+            raise CannotStream("a function of yours takes values that are still estimates")
+        if child.gates:
+            raise CannotGate(
+                "a function of yours takes rows of which it is open whether they count"
+            )
+        if plan.by and not self._complete_groups(Aggregate(plan.child, plan.by), first):
+            raise CannotStream(
+                f"a function of yours takes all rows of each {', '.join(plan.by)} at once, "
+                "and they are in many blocks"
+            )
+        # Rows that agree on the stream key are of one replicate; without `by` any parts will do.
+        by = plan.by or (REPLICATE,)
+        carried = replace(plan, child=_in_order(child), by=by, apart=REPLICATE)
+        return _Part(plan.with_children(child.plan), carried, child.counted)
 
     def _limit(self, plan: Limit, first: int) -> _Part:
         sort = plan.child

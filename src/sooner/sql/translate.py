@@ -216,7 +216,9 @@ class Translator:
             return self.query(entry.query, entry.visible, None)
         if name in self._maps:
             node = self._maps[name]
-            return Block(node, tuple((n.lower(), n) for n in node.names))
+            fresh = {column.name: self.names.fresh(column.name.lower()) for column in node.columns}
+            renamed = Project(node, tuple(Item(new, column(old)) for old, new in fresh.items()))
+            return Block(renamed, tuple((old.lower(), new) for old, new in fresh.items()))
         schema = self._schemas[name]
         outputs = tuple((c.name.lower(), self.names.fresh(c.name.lower())) for c in schema)
         columns = tuple(Column(name, c.type) for (_, name), c in zip(outputs, schema, strict=True))
