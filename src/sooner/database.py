@@ -305,7 +305,7 @@ class Database:
             tables = {name: self._bind(name) for name in prepared.tables}
             try:
                 infos = table_infos(tables.values())
-                stream = choose_stream(prepared.plan, tables, infos, request.stream)
+                stream = choose_stream(prepared.plan, tables, infos, request.stream, request.seed)
                 if not (request.batches or stream.is_worth_it):
                     return None
                 versions = {name: table.version for name, table in tables.items()}

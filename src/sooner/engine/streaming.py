@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import ExitStack
 from types import TracebackType
 
 import pyarrow as pa
@@ -15,10 +16,12 @@ from sooner.engine.exact import arrow_schema
 from sooner.engine.failures import plain_errors
 from sooner.engine.frames import from_arrow
 from sooner.engine.jobs import cancel, within
+from sooner.engine.row_groups import RowGroups, shifts_days
 from sooner.engine.rows import scramble_rows
 from sooner.sql import quote, render
 from sooner.storage.layout import BLOCK
 from sooner.storage.records import Scramble, Table
+from sooner.storage.row_groups import RowGroup
 
 
 class Streaming:
@@ -30,6 +33,7 @@ class Streaming:
         self._group = f"{self._prefix}_progress"
         self._views: dict[str, str] = {}
         self._streams: set[str] = set()
+        self._row_groups: dict[str, RowGroups] = {}
         self._kept: list[DataFrame] = []
         self._closed = False
 
@@ -49,6 +53,16 @@ class Streaming:
         self._streams.add(name)
         self._view(name, scramble_rows(self._spark, table, scramble))
 
+    def open_row_groups(
+        self, name: str, table: Table, groups: Sequence[RowGroup], replicate: Sequence[int]
+    ) -> None:
+        """Make row groups readable under a name: a block is the place of one, with its replicate."""
+        self._row_groups[name] = RowGroups(self._spark, table, groups, replicate)
+
+    def shifts_days(self, table: Table) -> bool:
+        """Whether Spark is set to read this table's dates otherwise than they are stored."""
+        return shifts_days(self._spark, table)
+
     def keep(self, name: str, plan: Relation) -> None:
         """Make the rows of a plan readable under a name; they are computed once, when first needed."""
         with plain_errors():
@@ -63,7 +77,11 @@ class Streaming:
 
     def run(self, plan: Relation, blocks: Collection[int]) -> pa.Table:
         """The rows a plan gives from some blocks of what it streams. For any thread."""
-        with plain_errors(), within(self._spark, self._group, "progressive answer"):
+        with ExitStack() as around:
+            around.enter_context(plain_errors())
+            around.enter_context(within(self._spark, self._group, "progressive answer"))
+            for groups in self._row_groups.values():
+                around.enter_context(groups.reading(blocks))
             return self._frame(plan, blocks).toArrow()
 
     def finish(self, plan: Relation, states: Mapping[str, pa.Table]) -> pa.Table:
@@ -95,12 +113,23 @@ class Streaming:
     def _frame(self, plan: Relation, blocks: Collection[int]) -> DataFrame:
         # Only the list of blocks differs between batches: Spark compiles the same code once.
         chosen = ", ".join(str(block) for block in sorted(blocks)) or "-1"
+        made = []
 
         def leaf(node: Scan | Map) -> str:
             assert isinstance(node, Scan), "a Map is not streamed"
+            if node.table in self._row_groups:
+                # A name for this batch alone: another thread may be at the next one.
+                made.append(f"{self._prefix}{node.table}_{uuid.uuid4().hex[:12]}")
+                rows = self._row_groups[node.table].rows(node.sources, blocks)
+                rows.createOrReplaceTempView(made[-1])
+                return quote(made[-1])
             view = quote(self._views[node.table])
             if node.table in self._streams:
                 return f"(SELECT * FROM {view} WHERE {BLOCK} IN ({chosen}))"
             return view
 
-        return self._spark.sql(render(plan, leaf))
+        try:
+            return self._spark.sql(render(plan, leaf))
+        finally:
+            for view in made:
+                self._spark.catalog.dropTempView(view)

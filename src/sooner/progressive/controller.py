@@ -24,7 +24,6 @@ from sooner.progressive.partials import Scaling
 from sooner.progressive.states import Kept, SumTooLarge
 from sooner.progressive.streams import Stream
 from sooner.progressive.top import over_estimates
-from sooner.storage.replicate_rows import replicate_rows
 
 # While one batch is merged and shown, the next is read: with two in flight no core waits.
 _IN_FLIGHT = 2
@@ -83,7 +82,7 @@ class Progress:
         self._as_of = as_of
         self._as_written = as_written
         self._start = perf_counter()
-        self._replicates = next(iter(stream.scans.values())).scramble.replicates
+        self._replicates = stream.replicates
         self._rows = {place: np.zeros(self._replicates) for place in stream.scans}
         self._left = stream.blocks
         self._kept: list[Kept] = []
@@ -92,7 +91,7 @@ class Progress:
     def open(self) -> None:
         """Make tables and static parts readable, at the versions that are bound now."""
         for place, streamed in self._stream.scans.items():
-            self._streaming.open_scramble(stream_name(place), streamed.table, streamed.scramble)
+            streamed.open(self._streaming, stream_name(place))
         for name, plan in self._stream.cut.statics.items():
             self._streaming.keep(name, plan)
         for state in self._stream.cut.states:
@@ -154,7 +153,7 @@ class Progress:
     def _count(self, blocks: tuple[int, ...]) -> None:
         self._left -= len(blocks)
         for place, streamed in self._stream.scans.items():
-            self._rows[place] += replicate_rows(streamed.table, streamed.scramble, blocks)
+            self._rows[place] += streamed.rows_of(blocks)
 
     def _total(self, place: int) -> float:
         return float(self._stream.scans[place].rows)

@@ -96,7 +96,10 @@ class _Part:
 def cut(
     plan: Relation, tables: Mapping[str, TableInfo], streamed: Mapping[int, tuple[str, ...]]
 ) -> Cut:
-    """Cut a plan; ``streamed`` gives the scramble key of each streamed scan by its place."""
+    """Cut a plan; ``streamed`` gives the scramble key of each streamed scan by its place.
+
+    A scan without a key is read in no order: none of its groups is complete before the end.
+    """
     scans = [node for node in walk(plan) if isinstance(node, Scan)]
     rows = {place: table_info(tables, scans[place].table).facts.rows or 0 for place in streamed}
     cutter = _Cutter(tables, streamed, rows)
