@@ -9,10 +9,10 @@ means depends on the session's zone.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from decimal import Decimal
-from typing import Any
+from typing import Any, TypeAlias
 
 from sqlglot import exp
 from sqlglot.optimizer.simplify import simplify
@@ -24,7 +24,14 @@ from sooner.analysis.types import decimal_digits, fit_one_decimal
 _DIGITS = re.compile(r"(\d+)(?:\.(\d*))?|\.(\d+)")
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 _WHOLE_DAYS = ("YEAR", "MONTH", "WEEK", "DAY")
-_MIRRORED = {exp.LT: exp.GT, exp.LTE: exp.GTE, exp.GT: exp.LT, exp.GTE: exp.LTE, exp.EQ: exp.EQ}
+_Comparison: TypeAlias = tuple[type[exp.Expr], Scalar]
+_MIRRORED: dict[type[exp.Expr], type[exp.Expr]] = {
+    exp.LT: exp.GT,
+    exp.LTE: exp.GTE,
+    exp.GT: exp.LT,
+    exp.GTE: exp.LTE,
+    exp.EQ: exp.EQ,
+}
 
 
 def ruled_out(
@@ -41,37 +48,15 @@ def ruled_out(
     >>> ruled_out([late], {"day": "date"}, days, rows=100)
     True
     """
-    return any(_never(one, types, facts, rows) for one in conditions)
+    return any(
+        _never(name, alternatives, types, facts.get(name, ColumnFacts()), rows)
+        for condition in conditions
+        for name, alternatives in _comparisons(bare(condition))
+    )
 
 
-def _never(
-    condition: Scalar,
-    types: Mapping[str, str | None],
-    facts: Mapping[str, ColumnFacts],
-    rows: int,
-) -> bool:
-    found = _comparisons(bare(condition))
-    if not found:
-        return False
-    impossible = []
-    for name, alternatives in found:
-        known = facts.get(name, ColumnFacts())
-        values = [(kind, _literal(text, types.get(name))) for kind, text in alternatives]
-        if any(value is None for _, value in values):
-            impossible.append(False)
-        elif known.nulls is not None and known.nulls == rows:
-            impossible.append(True)  # nothing but nulls
-        elif not _is_bounded(known, [value for _, value in values]):
-            impossible.append(False)
-        else:
-            impossible.append(all(_beyond(kind, value, known) for kind, value in values))
-    return any(impossible)
-
-
-def _comparisons(
-    condition: Scalar,
-) -> list[tuple[str, list[tuple[type[exp.Expr], Scalar]]]]:
-    """Columns with their comparisons, of which one must hold; all columns of the list must have one."""
+def _comparisons(condition: Scalar) -> list[tuple[str, list[_Comparison]]]:
+    """What a condition demands of columns: for each entry that one of its comparisons holds."""
     kind = type(condition)
     if kind in _MIRRORED:
         left, right = bare(condition.this), bare(condition.args["expression"])
@@ -91,6 +76,25 @@ def _comparisons(
     return []
 
 
+def _never(
+    name: str,
+    alternatives: Sequence[_Comparison],
+    types: Mapping[str, str | None],
+    known: ColumnFacts,
+    rows: int,
+) -> bool:
+    """Whether none of the comparisons holds for any value of the column."""
+    values = [_literal(scalar, types.get(name)) for _, scalar in alternatives]
+    if any(value is None for value in values):
+        return False
+    if known.nulls == rows:
+        return True
+    if not _is_bounded(known, values):
+        return False
+    kinds = (kind for kind, _ in alternatives)
+    return all(_beyond(kind, value, known) for kind, value in zip(kinds, values, strict=True))
+
+
 def _literal(scalar: Scalar, type_: str | None) -> Any:
     """The value of a literal, if a column of this type is compared with it as it is; else ``None``."""
     if type_ is None:
@@ -98,7 +102,8 @@ def _literal(scalar: Scalar, type_: str | None) -> Any:
     kind = type_.lower()
     if kind == "string":
         is_text = isinstance(scalar, exp.Literal) and scalar.is_string
-        return scalar.name if is_text else None
+        # Escapes are Spark's to read.
+        return scalar.name if is_text and not set(scalar.name) & set("\\'\"") else None
     if kind == "date":
         return _day(scalar)
     digits = decimal_digits(kind)
@@ -142,7 +147,7 @@ def _day(scalar: Scalar) -> date | None:
         return None
 
 
-def _is_bounded(known: ColumnFacts, values: list[Any]) -> bool:
+def _is_bounded(known: ColumnFacts, values: Sequence[Any]) -> bool:
     """Whether there are bounds of the kind of the values."""
     ends = (known.minimum, known.maximum)
     family = (int, Decimal) if isinstance(values[0], Decimal) else (type(values[0]),)

@@ -14,9 +14,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.errors import PythonException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
+from sooner.engine.exact import arrow_schema
 from sooner.engine.rows import ddl
 from sooner.errors import QueryFailed
 from sooner.storage.arrow_types import is_of_calendar
@@ -66,7 +66,7 @@ class RowGroups:
         ]
         tasks = _spread(parts, self._spark.sparkContext.defaultParallelism)
         numbers = self._spark.range(0, len(tasks), 1, max(1, len(tasks)))
-        return numbers.mapInArrow(_reader(tasks, to_arrow_schema(struct)), struct)
+        return numbers.mapInArrow(_reader(tasks, arrow_schema(self._spark, struct)), struct)
 
     @contextmanager
     def reading(self, blocks: Collection[int]) -> Iterator[None]:
