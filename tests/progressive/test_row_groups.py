@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -162,9 +163,14 @@ def sorted_rows(
         }
     )
     pq.write_table(table, place / "o.parquet", row_group_size=10)
+    # To compare with: Spark's own pruning forgets NaN, which bounds leave out and which is the greatest.
+    pushes_down = "spark.sql.parquet.filterPushdown"
+    before = small_spark.conf.get(pushes_down)
+    small_spark.conf.set(pushes_down, "false")
     with sooner.connect(place / "home", spark=small_spark, progress=False) as opened:
         opened.register("o", place / "o.parquet")
         yield opened
+    small_spark.conf.set(pushes_down, str(before))
 
 
 @pytest.mark.parametrize(
@@ -187,7 +193,6 @@ def sorted_rows(
         # Of these nothing is certain: NaN, nulls, zones, rounding, other types, negations.
         ("x > 350", 40),
         ("x = 12", 40),
-        ("isnan(x)", 40),
         ("i IS NULL", 40),
         ("i <=> 7", 40),
         ("NOT i < 350", 40),
@@ -220,7 +225,8 @@ def test_progress_counts_only_what_is_left(sorted_rows: Database) -> None:
 
 def test_filters_of_one_occurrence_do_not_prune_another(sorted_rows: Database) -> None:
     frame = sorted_rows.sql(
-        "SELECT (SELECT sum(id) FROM o WHERE i < 30) AS a, (SELECT sum(id) FROM o WHERE i >= 350) AS b"
+        "SELECT a.v AS low, b.v AS high FROM (SELECT sum(id) AS v FROM o WHERE i < 30) AS a "
+        "CROSS JOIN (SELECT sum(id) AS v FROM o WHERE i >= 350) AS b"
     )
     assert stream_of(frame).blocks == 6
     assert_ends_exactly(frame, 3, seed=1)
@@ -354,8 +360,6 @@ def broken_on_the_way(database: Database, place: Path, how: str) -> None:
             with path.open("r+b") as file:
                 file.seek(4)
                 file.write(b"\x07" * (status.st_size // 2))
-            import os
-
             os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
     for later in answers:
         assert not later.final
@@ -376,5 +380,5 @@ def test_a_file_that_breaks_on_the_way_is_named(
     with pytest.raises(error, match=says) as raised:
         broken_on_the_way(fresh, tmp_path / "t", how)
     assert "Traceback" not in str(raised.value) and "java." not in str(raised.value)
-    views = {table.name for table in fresh.spark.catalog.listTables()}
+    views = fresh.spark.sql("SHOW VIEWS").toArrow().column("viewName").to_pylist()
     assert not [name for name in views if "__stream_" in name]
