@@ -56,7 +56,9 @@ class Run:
         prepared, database = self.frame.prepared, self.database
         tables = {name: database._bind(name) for name in prepared.tables}
         infos = table_infos(tables.values())
-        stream = choose_stream(prepared.plan, tables, infos, self.request.stream, self.gated)
+        stream = choose_stream(
+            prepared.plan, tables, infos, self.request.stream, self.request.seed, self.gated
+        )
         schema = arrow_contract(database.spark, prepared.columns)
         with Streaming(database.spark) as streaming:
             progress = Progress(streaming, stream, schema, self.request, {}, self.frame.exact)

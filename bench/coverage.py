@@ -1,7 +1,7 @@
 """Do 95% intervals hold the truth 95% of the time? TPC-H queries over many random choices of blocks.
 
 The partial results of every block are computed once by Spark; what a run with another seed would have
-shown is then replayed from them.
+shown is then replayed from them. With --unscrambled the blocks are the row groups of the files as they are.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import sooner
 from sooner import tpch
 from sooner.engine.streaming import Streaming
 from sooner.explain import table_infos
+from sooner.progressive.by_row_groups import ByRowGroups
 from sooner.progressive.cut import CannotStream, stream_name
 from sooner.progressive.estimates import Rows, Varying
 from sooner.progressive.evaluate import NotNumeric
@@ -28,7 +29,7 @@ from sooner.progressive.partials import Scaling
 from sooner.progressive.states import Kept
 from sooner.progressive.streams import Stream, choose_stream
 from sooner.progressive.top import over_estimates
-from sooner.storage.replicate_rows import replicate_rows
+from sooner.storage.layout import REPLICATE
 
 SHARES = (0.02, 0.1, 0.5)
 CONFIDENCE = 0.95
@@ -57,7 +58,7 @@ class Replay:
         self.schemas: dict[str, pa.Schema] = {}
         with Streaming(database.spark) as streaming:
             for place, one in self.stream.scans.items():
-                streaming.open_scramble(stream_name(place), one.table, one.scramble)
+                one.open(streaming, stream_name(place))
             for name, plan in self.stream.cut.statics.items():
                 streaming.keep(name, plan)
             for state in self.stream.cut.states:
@@ -67,9 +68,7 @@ class Replay:
                 self.parts[state.name] = pa.concat_tables(pieces)
                 self.schemas[state.name] = schema
         self.rows = {
-            place: np.array(
-                [replicate_rows(one.table, one.scramble, [block]) for block in self.blocks]
-            )
+            place: np.array([one.rows_of([block]) for block in self.blocks])
             for place, one in self.stream.scans.items()
         }
         self.truth = self.at(np.array(self.blocks))
@@ -80,7 +79,7 @@ class Replay:
 
     @property
     def replicates(self) -> int:
-        return next(iter(self.stream.scans.values())).scramble.replicates
+        return self.stream.replicates
 
     def _block(self, streaming: Streaming, kept: Kept, block: int) -> pa.Table:
         found = streaming.run(kept.batch, [block])
@@ -92,16 +91,29 @@ class Replay:
         for state in self.stream.cut.states:
             part = self.parts[state.name]
             chosen = part.filter(pc.is_in(part.column(_BLOCK), pa.array(blocks, pa.int32())))
+            chosen, rows = self._dealt(chosen, state.counted, blocks)
             kept = Kept(state, self.schemas[state.name], self.replicates)
             chosen = chosen.drop_columns([_BLOCK])
             kept.add(chosen.slice(0, 0))
             kept.add(chosen)
-            place = state.counted
-            total = float(self.rows[place].sum())
-            states[state.name] = kept.estimated(
-                Scaling(self.rows[place][blocks].sum(axis=0), total)
-            )
+            total = float(self.rows[state.counted].sum())
+            states[state.name] = kept.estimated(Scaling(rows, total))
         return over_estimates(self.stream.cut.top, states)
+
+    def _dealt(
+        self, chosen: pa.Table, place: int, blocks: np.ndarray
+    ) -> tuple[pa.Table, np.ndarray]:
+        """Partial results and rows by replicate; row groups are dealt in this run's order of reading."""
+        rows = self.rows[place][blocks]
+        if not isinstance(self.stream.scans[place], ByRowGroups):
+            return chosen, rows.sum(axis=0)
+        dealt = np.arange(len(blocks)) % self.replicates
+        replicate = np.zeros(len(self.blocks), np.int8)
+        replicate[blocks] = dealt
+        if REPLICATE in chosen.column_names:
+            labels = pa.array(replicate[chosen.column(_BLOCK).to_numpy()])
+            chosen = chosen.set_column(chosen.column_names.index(REPLICATE), REPLICATE, labels)
+        return chosen, np.bincount(dealt, weights=rows.sum(axis=1), minlength=self.replicates)
 
     def share(self, blocks: np.ndarray) -> float:
         read = sum(rows[blocks].sum() for rows in self.rows.values())
@@ -161,6 +173,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--scale", type=float, default=1.0)
     parser.add_argument("--seeds", type=int, default=1000)
+    parser.add_argument("--unscrambled", action="store_true")
     parser.add_argument("--queries", type=int, nargs="*", default=list(tpch.QUERIES))
     options = parser.parse_args()
     place = ROOT / ".demo" / f"scale-{options.scale:g}"
@@ -168,7 +181,8 @@ def main() -> None:
     table, verdicts = [], []
     with tempfile.TemporaryDirectory(dir=place) as home, sooner.connect(home) as database:
         tpch.register(database, data)
-        tpch.scramble(database, more=True)
+        if not options.unscrambled:
+            tpch.scramble(database, more=True)
         for number in options.queries:
             try:
                 replay = Replay(database, tpch.query(number))
@@ -189,9 +203,10 @@ def main() -> None:
                 table.append(line)
                 print(line, flush=True)
     holds = sum(v == "holds" for v in verdicts)
+    layout = ", not scrambled" if options.unscrambled else ""
     record(
-        f"coverage-{options.scale:g}",
-        f"95% intervals compatible with 93–97%, TPC-H scale {options.scale:g}, "
+        f"coverage-{options.scale:g}{'-unscrambled' if options.unscrambled else ''}",
+        f"95% intervals compatible with 93–97%, TPC-H scale {options.scale:g}{layout}, "
         f"{options.seeds} seeds, at 2, 10 and 50%",
         "all",
         f"{holds} of {len(verdicts)} (too low: {verdicts.count('too low')}, wide: {verdicts.count('wide')})",

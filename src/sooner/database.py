@@ -326,7 +326,9 @@ class Database:
             functions = aggregates.functions(self.spark)
             for gated in (True, False):
                 try:
-                    stream = choose_stream(prepared.plan, tables, infos, request.stream, gated)
+                    stream = choose_stream(
+                        prepared.plan, tables, infos, request.stream, request.seed, gated
+                    )
                     if not (request.batches or stream.is_worth_it):
                         return None
                     progress = Progress(

@@ -52,8 +52,8 @@ def _progress(prepared: Prepared, tables: Sequence[Table]) -> list[str]:
     except CannotStream as obstacle:
         return [f"Exact, in one step: {obstacle}."]
     lines = describe(stream)
-    if not stream.is_worth_it:
-        lines.append("So little data is answered exactly at once, unless batches= is given.")
+    if stream.why_at_once is not None:
+        lines.append(stream.why_at_once)
     return lines
 
 

@@ -51,7 +51,8 @@ def clustering_key(
 
     Every scan is either streamed in the order of one of its scrambles or static, that is read
     completely before the first block. ``streamed`` says which: the place of a scan among the plan's
-    scans from left to right (from 0), and the source columns of its scramble; others are static.
+    scans from left to right (from 0), and the source columns of its scramble, or none if it is read
+    in another order; others are static.
     Without it every choice is tried, and a key is returned if some choice gives it.
 
     A clustered aggregate is exact for every key already read (``progressive.md`` §1).
@@ -120,7 +121,8 @@ class _Walk:
         scrambles = table_info(self.tables, plan.table).scrambles
         if self.streamed is not None:
             scrambles = (self.streamed[place],)
-        lowered = frozenset(tuple(source.lower() for source in key) for key in scrambles)
+        # Without a key, read by row groups, nothing lies together.
+        lowered = frozenset(tuple(source.lower() for source in key) for key in scrambles if key)
         names = [(s.lower(), n) for s, n in zip(plan.sources, plan.names, strict=True)]
         return _Clusters(self.streamed is None, _renamed(lowered, names))
 

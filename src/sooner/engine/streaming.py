@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import ExitStack
 from functools import cached_property
 from types import TracebackType
 
@@ -17,10 +18,12 @@ from sooner.engine.failures import plain_errors
 from sooner.engine.frames import from_own_arrow
 from sooner.engine.jobs import cancel, within
 from sooner.engine.lowering import lower, mapped
+from sooner.engine.row_groups import RowGroups, shifts_days
 from sooner.engine.rows import scramble_rows
 from sooner.sql import Hint, quote, render
 from sooner.storage.layout import BLOCK
 from sooner.storage.records import Scramble, Table
+from sooner.storage.row_groups import RowGroup
 
 
 class Streaming:
@@ -32,6 +35,7 @@ class Streaming:
         self.group = f"{self._prefix}_progress"
         self._views: dict[str, str] = {}
         self._streams: set[str] = set()
+        self._row_groups: dict[str, RowGroups] = {}
         self._kept: list[DataFrame] = []
         self._closed = False
 
@@ -63,6 +67,16 @@ class Streaming:
         self._streams.add(name)
         self._view(name, scramble_rows(self._spark, table, scramble))
 
+    def open_row_groups(
+        self, name: str, table: Table, groups: Sequence[RowGroup], replicate: Sequence[int]
+    ) -> None:
+        """Make row groups readable under a name: a block is the place of one, with its replicate."""
+        self._row_groups[name] = RowGroups(self._spark, table, groups, replicate)
+
+    def shifts_days(self, table: Table) -> bool:
+        """Whether Spark is set to read this table's dates otherwise than they are stored."""
+        return shifts_days(self._spark, table)
+
     def keep(self, name: str, plan: Relation) -> None:
         """Make the rows of a plan readable under a name; they are computed once, when first needed."""
         with plain_errors():
@@ -85,7 +99,11 @@ class Streaming:
         hint: Callable[[Join], Hint | None] | None = None,
     ) -> pa.Table:
         """The rows a plan gives from some blocks of what it streams. For any thread."""
-        with plain_errors(), within(self._spark, self.group, "progressive answer"):
+        with ExitStack() as around:
+            around.enter_context(plain_errors())
+            around.enter_context(within(self._spark, self.group, "progressive answer"))
+            for groups in self._row_groups.values():
+                around.enter_context(groups.reading(blocks))
             return self._frame(plan, blocks, hint).toArrow()
 
     def provide(self, name: str, table: pa.Table) -> None:
@@ -126,15 +144,20 @@ class Streaming:
     ) -> DataFrame:
         # Only the list of blocks differs between batches: Spark compiles the same code once.
         chosen = ", ".join(str(block) for block in sorted(blocks)) or "-1"
-
-        functions: list[str] = []
+        made = []
 
         def leaf(node: Scan | Map) -> str:
             if isinstance(node, Map):
-                functions.append(f"{self._prefix}__map_{uuid.uuid4().hex}")
+                made.append(f"{self._prefix}__map_{uuid.uuid4().hex}")
                 rows = self._frame(node.child, blocks)
-                mapped(self._spark, node, rows).createOrReplaceTempView(functions[-1])
-                return functions[-1]
+                mapped(self._spark, node, rows).createOrReplaceTempView(made[-1])
+                return made[-1]
+            if node.table in self._row_groups:
+                # A name for this batch alone: another thread may be at the next one.
+                made.append(f"{self._prefix}{node.table}_{uuid.uuid4().hex[:12]}")
+                rows = self._row_groups[node.table].rows(node.sources, blocks)
+                rows.createOrReplaceTempView(made[-1])
+                return quote(made[-1])
             view = quote(self._views[node.table])
             if node.table in self._streams:
                 return f"(SELECT * FROM {view} WHERE {BLOCK} IN ({chosen}))"
@@ -143,5 +166,5 @@ class Streaming:
         try:
             return self._spark.sql(render(plan, leaf, hint))
         finally:
-            for function in functions:
-                self._spark.catalog.dropTempView(function)
+            for view in made:
+                self._spark.catalog.dropTempView(view)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 _GROWTH = 2.0
 _LARGEST_SHARE = 0.1
@@ -19,7 +20,7 @@ def batches(blocks: int, seed: int, count: int | None = None) -> list[tuple[int,
     >>> [len(batch) for batch in batches(8, seed=7, count=3)]
     [3, 3, 2]
     """
-    order = [int(block) for block in np.random.default_rng(seed).permutation(blocks)]
+    order = [int(block) for block in random_order(blocks, seed)]
     if count is not None:
         parts = np.array_split(np.array(order), min(count, blocks))
         return [tuple(int(block) for block in part) for part in parts]
@@ -31,3 +32,12 @@ def batches(blocks: int, seed: int, count: int | None = None) -> list[tuple[int,
         start += step
         size *= _GROWTH
     return found
+
+
+def random_order(blocks: int, seed: int) -> npt.NDArray[np.int64]:
+    """The blocks in the order in which they are read.
+
+    >>> random_order(5, seed=7).tolist()
+    [2, 0, 4, 1, 3]
+    """
+    return np.random.default_rng(seed).permutation(blocks)

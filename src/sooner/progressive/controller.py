@@ -32,7 +32,6 @@ from sooner.progressive.sampled import Function, Sampled, blocks_at_once
 from sooner.progressive.states import Kept, SumTooLarge, TooManyRows
 from sooner.progressive.streams import Stream
 from sooner.progressive.top import over_estimates
-from sooner.storage.replicate_rows import replicate_rows
 
 Keeper: TypeAlias = Kept | KeptDistinct | Gated | Sampled
 
@@ -100,7 +99,7 @@ class Progress:
         self._as_written = as_written
         self._functions = functions or {}
         self._start = perf_counter()
-        self._replicates = next(iter(stream.scans.values())).scramble.replicates
+        self._replicates = stream.replicates
         self._rows = {place: np.zeros(self._replicates) for place in stream.scans}
         self._left = stream.blocks
         self._kept: list[Keeper] = []
@@ -109,7 +108,7 @@ class Progress:
     def open(self) -> None:
         """Make tables and static parts readable, at the versions that are bound now."""
         for place, streamed in self._stream.scans.items():
-            self._streaming.open_scramble(stream_name(place), streamed.table, streamed.scramble)
+            streamed.open(self._streaming, stream_name(place))
         for name, plan in self._stream.cut.statics.items():
             self._streaming.keep(name, plan)
         for state in self._stream.cut.states:
@@ -239,7 +238,7 @@ class Progress:
     def _count(self, blocks: tuple[int, ...]) -> None:
         self._left -= len(blocks)
         for place, streamed in self._stream.scans.items():
-            self._rows[place] += replicate_rows(streamed.table, streamed.scramble, blocks)
+            self._rows[place] += streamed.rows_of(blocks)
 
     def _total(self, place: int) -> float:
         return float(self._stream.scans[place].rows)

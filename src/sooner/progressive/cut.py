@@ -122,6 +122,7 @@ def cut(
 ) -> Cut:
     """Cut a plan; ``streamed`` gives the scramble key of each streamed scan by its place.
 
+    A scan without a key is read in no order: none of its groups is complete before the end.
     Unless ``gated``, all rows that meet an open aggregate are kept.
     """
     scans = [node for node in walk(plan) if isinstance(node, Scan)]
@@ -262,7 +263,10 @@ class _Cutter:
         carried = with_stream_key(child.carried, keys)
         pairs = each_once(carried, REPLICATE, *key_names(carried))
         times = (Item("__times", exp.Count(this=exp.Star(), big_int=True)),)
-        kept = State("", pairs, child.counted, Aggregate(pairs, (*plan.keys, *names), times), pairs)
+        # Row groups are no keys: values that lie together in them would look rarer than they are.
+        replicated = pairs if all(keys.values()) else None
+        counted = Aggregate(pairs, (*plan.keys, *names), times)
+        kept = State("", pairs, child.counted, counted, replicated)
         return State("", counts.child, child.counted, counts, pairs=kept)
 
     def _side_by_side(self, states: list[State], plan: Aggregate) -> Relation:

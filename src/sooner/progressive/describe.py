@@ -13,7 +13,8 @@ from sooner.progressive.streams import Stream
 
 def describe(stream: Stream) -> list[str]:
     """A line for what is streamed, what is read beforehand, what is kept, and what stays open."""
-    lines = [_streamed(stream)]
+    notes = dict.fromkeys(note for one in stream.scans.values() for note in one.notes)
+    lines = [_streamed(stream), *notes]
     statics = [_tables(plan) for plan in stream.cut.statics.values()]
     if statics:
         lines.append(f"Read once and kept: {'; '.join(dict.fromkeys(statics))}.")
@@ -32,9 +33,7 @@ def describe(stream: Stream) -> list[str]:
 
 
 def _streamed(stream: Stream) -> str:
-    ways = dict.fromkeys(
-        f"{one.table.name} by {', '.join(one.scramble.by)}" for one in stream.scans.values()
-    )
+    ways = dict.fromkeys(one.description for one in stream.scans.values())
     return f"Read in steps, {stream.blocks} blocks in random order: {'; '.join(ways)}."
 
 

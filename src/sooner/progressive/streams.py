@@ -2,41 +2,32 @@
 
 Every occurrence of a table in a plan, a scan, is streamed in the order of one of the table's scrambles
 or is static. A choice is good if the plan can be cut under it (see :mod:`cut`) and little has to be read
-before the first answer.
+before the first answer. Where no choice of scrambles is good, one table that has none is streamed by its
+row groups.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import chain, combinations, islice, product
 
 from sooner.algebra import Relation, Scan, walk
 from sooner.analysis import TableInfo, estimate
+from sooner.progressive.by_row_groups import (
+    ENOUGH,
+    ByRowGroups,
+    by_row_groups,
+    filters_over_scans,
+)
 from sooner.progressive.cut import CannotStream, Cut, cut
+from sooner.progressive.streamed import ByScramble, Streamed
 from sooner.storage import Table
-from sooner.storage.records import Scramble, total_rows
 
 _MOST_CHOICES = 512
 _BYTES_OF_A_KEPT_ROW = 100
 # Below this Spark's exact answer comes about as soon as a first estimate.
 _WORTH_BYTES = 50_000_000
-
-
-@dataclass(frozen=True)
-class Streamed:
-    """A scan that advances block by block."""
-
-    table: Table
-    scramble: Scramble
-
-    @property
-    def rows(self) -> int:
-        """The rows of the table's version: those of the scramble and of the changes since."""
-        rows = total_rows(self.scramble.files) or 0
-        for change in self.table.changes_of(self.scramble.id):
-            rows += (change.rows or 0) * (1 if change.kind == "insert" else -1)
-        return rows
 
 
 @dataclass(frozen=True)
@@ -50,18 +41,36 @@ class Stream:
 
     @property
     def is_worth_it(self) -> bool:
-        """Whether there is enough to stream for an estimate to come much sooner than the answer."""
-        return self.bytes >= _WORTH_BYTES
+        """Whether an estimate comes much sooner than the answer, and says something."""
+        return self.why_at_once is None
+
+    @property
+    def why_at_once(self) -> str | None:
+        """Why the exact answer may as well come at once; ``None`` if going in steps is worth it."""
+        if self.bytes < _WORTH_BYTES:
+            return "So little data is answered exactly at once, unless batches= is given."
+        first = next(iter(self.scans.values()))
+        if isinstance(first, ByRowGroups) and first.blocks < ENOUGH:
+            return (
+                f"{first.blocks} row groups are too few for honest intervals: answered exactly at "
+                f"once, unless batches= is given. db.scramble({first.table.name!r}, by=…) helps."
+            )
+        return None
 
     @property
     def bytes(self) -> int:
         """How much is read in steps."""
-        return sum(file.bytes for one in self.scans.values() for file in one.scramble.files)
+        return sum(one.bytes for one in self.scans.values())
 
     @property
     def blocks(self) -> int:
         """The number of blocks, the same for all streamed scans."""
-        return next(iter(self.scans.values())).scramble.blocks
+        return next(iter(self.scans.values())).blocks
+
+    @property
+    def replicates(self) -> int:
+        """The number of replicates, the same for all streamed scans."""
+        return next(iter(self.scans.values())).replicates
 
 
 def choose_stream(
@@ -69,30 +78,89 @@ def choose_stream(
     tables: Mapping[str, Table],
     infos: Mapping[str, TableInfo],
     wanted: Collection[str] | None,
+    seed: int = 0,
     gated: bool = True,
 ) -> Stream:
     """The stream that reads least before its first answer; ``wanted`` names the tables to stream.
 
-    Unless ``gated``, all rows that meet an open aggregate are kept.
-
-    Raises :class:`CannotStream` with the reason if there is none.
+    Scrambles come first; row groups are for where those do not work or are too small to be worth it.
+    ``seed`` deals row groups into replicates. Unless ``gated``, all rows that meet an open aggregate are
+    kept. Raises :class:`CannotStream` with the reason if there is
+    no stream.
     """
-    scans = [node for node in walk(plan) if isinstance(node, Scan)]
-    best: Stream | None = None
-    reason = _obstacle(plan) or "no table of the query is scrambled"
-    for choice in _choices(scans, tables, wanted):
-        keys = {place: streamed.scramble.by for place, streamed in choice.items()}
-        try:
-            found = cut(plan, infos, keys, gated)
-        except CannotStream as error:
-            reason = str(error)
-            continue
-        stream = Stream(choice, found, _static_bytes(scans, tables, choice), infos)
-        if best is None or _cost(stream) < _cost(best):
-            best = stream
-    if best is None:
-        raise CannotStream(reason)
-    return best
+    search = _Search(plan, tables, infos, gated)
+    scrambled = search.best(_choices(search.scans, tables, wanted))
+    if scrambled is not None and scrambled.is_worth_it:
+        return scrambled
+    grouped = search.best(search.by_row_groups(wanted, seed))
+    if grouped is not None and (scrambled is None or grouped.is_worth_it):
+        return grouped
+    if scrambled is None:
+        raise CannotStream(search.reason or _obstacle(plan) or search.unreadable)
+    return scrambled
+
+
+class _Search:
+    """Choices tried one after the other, and why the last ones did not work."""
+
+    def __init__(
+        self,
+        plan: Relation,
+        tables: Mapping[str, Table],
+        infos: Mapping[str, TableInfo],
+        gated: bool,
+    ) -> None:
+        self.scans = [node for node in walk(plan) if isinstance(node, Scan)]
+        self.reason: str | None = None
+        self.unreadable = "no table of the query is scrambled"
+        self._plan = plan
+        self._tables = tables
+        self._infos = infos
+        self._gated = gated
+
+    def best(self, choices: Iterable[Mapping[int, Streamed]]) -> Stream | None:
+        """The cheapest of the choices under which the plan can be cut."""
+        best: Stream | None = None
+        for choice in choices:
+            keys = {place: streamed.key for place, streamed in choice.items()}
+            try:
+                found = cut(self._plan, self._infos, keys, self._gated)
+            except CannotStream as error:
+                self.reason = str(error)
+                continue
+            static = _static_bytes(self.scans, self._tables, choice)
+            stream = Stream(choice, found, static, self._infos)
+            if best is None or _cost(stream) < _cost(best):
+                best = stream
+        return best
+
+    def by_row_groups(
+        self, wanted: Collection[str] | None, seed: int
+    ) -> Iterator[dict[int, Streamed]]:
+        """Every way of streaming one unscrambled table: some or all of its scans, more of them first."""
+        filters = filters_over_scans(self._plan)
+        for name in dict.fromkeys(scan.table.lower() for scan in self.scans):
+            table = self._tables[name]
+            if table.scrambles or not _is_wanted(table, wanted):
+                continue
+            own = {n: scan for n, scan in enumerate(self.scans) if scan.table.lower() == name}
+            for places in _subsets(list(own)):
+                try:
+                    way = by_row_groups(table, {n: own[n] for n in places}, filters, seed)
+                except CannotStream as error:
+                    self.unreadable = f"no table of the query is scrambled, and {error}"
+                    continue
+                yield dict.fromkeys(places, way)
+
+
+def _subsets(places: Sequence[int]) -> Iterator[tuple[int, ...]]:
+    """All choices of some places, larger ones first."""
+    sizes = range(len(places), 0, -1)
+    return islice(chain.from_iterable(combinations(places, n) for n in sizes), _MOST_CHOICES)
+
+
+def _is_wanted(table: Table, wanted: Collection[str] | None) -> bool:
+    return wanted is None or table.name.lower() in {name.lower() for name in wanted}
 
 
 def _obstacle(plan: Relation) -> str | None:
@@ -117,13 +185,13 @@ def _cost(stream: Stream) -> tuple[float, int]:
 
 def _choices(
     scans: Sequence[Scan], tables: Mapping[str, Table], wanted: Collection[str] | None
-) -> Iterator[dict[int, Streamed]]:
+) -> Iterator[dict[int, ByScramble]]:
     """Every way of streaming some scans by scrambles that fit together, more streamed scans first."""
-    options: list[list[Streamed | None]] = []
+    options: list[list[ByScramble | None]] = []
     for scan in scans:
         table = tables[scan.table.lower()]
-        chosen = wanted is None or table.name.lower() in {name.lower() for name in wanted}
-        ways: list[Streamed | None] = [Streamed(table, s) for s in table.scrambles if chosen]
+        chosen = _is_wanted(table, wanted)
+        ways: list[ByScramble | None] = [ByScramble(table, s) for s in table.scrambles if chosen]
         options.append([*ways, None])
     for number, choice in enumerate(product(*options)):
         if number == _MOST_CHOICES:

@@ -56,7 +56,7 @@ def survey(
 
 def arrow_schema(path: str) -> pa.Schema:
     """The Arrow schema of a Parquet file."""
-    return _open(path).schema_arrow
+    return open_parquet(path).schema_arrow
 
 
 def schema_text(schema: pa.Schema) -> str:
@@ -68,7 +68,8 @@ def schema_text(schema: pa.Schema) -> str:
     return json.dumps([[field.name, str(field.type)] for field in schema])
 
 
-def _open(path: str) -> pq.ParquetFile:
+def open_parquet(path: str) -> pq.ParquetFile:
+    """A Parquet file, its footer read; or the error that says what is there instead."""
     try:
         # No memory map: a file that shrinks under one kills the process.
         return pq.ParquetFile(local_path(path), memory_map=False)
@@ -87,16 +88,11 @@ def _read(path: str) -> tuple[DataFile, TableFacts]:
         status = os.stat(plain)
     except FileNotFoundError as error:
         raise MissingFile(f"There is no file {path}.") from error
-    with _open(path) as opened:
+    with open_parquet(path) as opened:
         footer = opened.metadata
         text = schema_text(opened.schema_arrow)
     groups = [footer.row_group(number) for number in range(footer.num_row_groups)]
-    flat = {}
-    for number in range(footer.num_columns):
-        column = footer.schema.column(number)
-        # The path of a nested column is longer than its own name.
-        if column.max_repetition_level == 0 and column.name == column.path:
-            flat[column.name] = number
+    flat = flat_columns(footer)
     facts = functools.reduce(
         widen, (_group_facts(group, flat) for group in groups), TableFacts(rows=0, bytes=0)
     )
@@ -111,12 +107,24 @@ def _read(path: str) -> tuple[DataFile, TableFacts]:
     return file, replace(facts, bytes=status.st_size)
 
 
+def flat_columns(footer: Any) -> dict[str, int]:
+    """The places of the columns that are not nested, by name."""
+    flat = {}
+    for number in range(footer.num_columns):
+        column = footer.schema.column(number)
+        # The path of a nested column is longer than its own name.
+        if column.max_repetition_level == 0 and column.name == column.path:
+            flat[column.name] = number
+    return flat
+
+
 def _group_facts(group: Any, flat: dict[str, int]) -> TableFacts:
-    columns = {name: _column_facts(group.column(number)) for name, number in flat.items()}
+    columns = {name: column_facts(group.column(number)) for name, number in flat.items()}
     return TableFacts(rows=group.num_rows, bytes=0, columns=columns)
 
 
-def _column_facts(chunk: Any) -> ColumnFacts:
+def column_facts(chunk: Any) -> ColumnFacts:
+    """Bounds and nulls of one column in one row group, as far as its statistics can be trusted."""
     statistics = chunk.statistics
     if statistics is None:
         return ColumnFacts()

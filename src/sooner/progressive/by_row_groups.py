@@ -1,0 +1,147 @@
+"""A table without a scramble, read by its row groups in random order.
+
+Rows of one row group are often alike (a file sorted by date), so whole row groups are the replicates:
+estimates move by what a row group more or less would change, never by single rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from sooner.algebra import Filter, Relation, Scan
+from sooner.algebra.scalar import Scalar, conjuncts
+from sooner.analysis.ruled_out import ruled_out
+from sooner.engine.streaming import Streaming
+from sooner.progressive.batches import random_order
+from sooner.progressive.cut import CannotStream
+from sooner.statistics.arrays import Floats
+from sooner.storage import Table
+from sooner.storage.row_groups import RowGroup, row_groups, why_not_by_row_groups
+
+MOST_REPLICATES = 64
+# With fewer, five of them are a large part of the table, and few groups are in five.
+ENOUGH = 20
+
+
+@dataclass(frozen=True)
+class ByRowGroups:
+    """Read by those row groups that hold rows which pass the filters; a block is one of them."""
+
+    table: Table
+    groups: tuple[RowGroup, ...]
+    seed: int = 0
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """None: values lie wherever the files have them."""
+        return ()
+
+    @property
+    def blocks(self) -> int:
+        """The number of row groups."""
+        return len(self.groups)
+
+    @property
+    def replicates(self) -> int:
+        """One for each row group, up to a limit."""
+        return min(self.blocks, MOST_REPLICATES)
+
+    @property
+    def rows(self) -> int:
+        """The rows of these row groups."""
+        return sum(group.rows for group in self.groups)
+
+    @property
+    def bytes(self) -> int:
+        """The size of these row groups."""
+        return sum(group.bytes for group in self.groups)
+
+    @property
+    def description(self) -> str:
+        """The table and what is passed over."""
+        passed = len(row_groups(self.table)) - self.blocks
+        skipped = f" ({passed} more hold no row that passes the filter)" if passed else ""
+        return f"{self.table.name} by row groups{skipped}"
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Why it is read so, and what would be better."""
+        name = self.table.name
+        return (
+            f"{name} is not scrambled, so its files are read by random row groups. Rows of one row "
+            "group are not independent: intervals go by whole row groups, which makes them wider.",
+            f"db.scramble({name!r}, by=…) would give narrower intervals, exact groups of its key as "
+            "they are read, and joins with other scrambled tables block by block.",
+        )
+
+    @cached_property
+    def replicate(self) -> npt.NDArray[np.int64]:
+        """The replicate of each row group: dealt in the order of reading, so that it is even at any time."""
+        found = np.empty(self.blocks, np.int64)
+        found[random_order(self.blocks, self.seed)] = np.arange(self.blocks) % MOST_REPLICATES
+        return found
+
+    def rows_of(self, blocks: Collection[int]) -> Floats:
+        """The rows of these row groups, by replicate."""
+        found = np.zeros(self.replicates)
+        for block in blocks:
+            found[self.replicate[block]] += self.groups[block].rows
+        return found
+
+    def open(self, streaming: Streaming, name: str) -> None:
+        """Make the rows readable under a name."""
+        if streaming.shifts_days(self.table):
+            raise CannotStream(
+                "Spark is set to read dates by another calendar than they are stored"
+            )
+        streaming.open_row_groups(name, self.table, self.groups, self.replicate.tolist())
+
+
+def by_row_groups(
+    table: Table, scans: Mapping[int, Scan], filters: Sequence[Sequence[Scalar]], seed: int
+) -> ByRowGroups:
+    """The row groups that some of these scans need; ``filters`` are those over each scan of the plan.
+
+    Raises :class:`CannotStream` with the reason where they cannot be read singly.
+    """
+    sources = {source for scan in scans.values() for source in scan.sources}
+    reason = why_not_by_row_groups(table, sources)
+    if reason is not None:
+        raise CannotStream(reason)
+    left = tuple(
+        group
+        for group in row_groups(table)
+        if any(_is_needed(group, scan, filters[place]) for place, scan in scans.items())
+    )
+    if len(left) < 2:
+        where = " that may pass the filter" if len(row_groups(table)) > 1 else ""
+        raise CannotStream(
+            f"{table.name} has {len(left) or 'no'} row group{where}; "
+            f"db.scramble({table.name!r}, by=…) would make it one of blocks"
+        )
+    return ByRowGroups(table, left, seed)
+
+
+def filters_over_scans(plan: Relation, above: tuple[Scalar, ...] = ()) -> list[tuple[Scalar, ...]]:
+    """For each scan of a plan, from left to right, the conditions directly over it."""
+    if isinstance(plan, Scan):
+        return [above]
+    if isinstance(plan, Filter):
+        return filters_over_scans(plan.child, (*above, *conjuncts(plan.condition)))
+    return [found for child in plan.children for found in filters_over_scans(child)]
+
+
+def _is_needed(group: RowGroup, scan: Scan, conditions: Sequence[Scalar]) -> bool:
+    known = {name.lower(): facts for name, facts in group.columns.items()}
+    facts = {
+        column.name: known[source.lower()]
+        for source, column in zip(scan.sources, scan.columns, strict=True)
+        if source.lower() in known
+    }
+    types = {column.name: column.type for column in scan.columns}
+    return not ruled_out(conditions, types, facts, group.rows)

@@ -1,0 +1,199 @@
+"""Intervals from row groups hold on files in which neighbours are alike; those from rows would not.
+
+No Spark: what each row group adds is computed once with Arrow and replayed for many seeds, through the
+same states and estimates as a real run.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pytest
+import sqlglot
+
+from sooner.algebra import Aggregate, Column, Filter, Item, Join, JoinKind, Scan, Union
+from sooner.algebra.relation import Intersect
+from sooner.analysis import ColumnFacts, TableFacts, TableInfo
+from sooner.progressive.batches import random_order
+from sooner.progressive.by_row_groups import MOST_REPLICATES, ByRowGroups, filters_over_scans
+from sooner.progressive.cut import CannotStream, Cut, cut
+from sooner.progressive.estimates import Varying
+from sooner.progressive.partials import Scaling
+from sooner.progressive.states import Kept
+from sooner.progressive.top import over_estimates
+from sooner.storage import DataFile, Source, Table
+from sooner.storage.layout import REPLICATE
+from sooner.storage.row_groups import RowGroup
+
+GROUPS = 4
+SEEDS = 200
+SCHEMA = pa.schema([("g", pa.int64()), ("s", pa.float64()), ("m", pa.float64()), ("n", pa.int64())])
+COLUMNS = tuple(Column(name, "int") for name in ("g", "v"))
+SCAN = Scan("t", ("g", "v"), COLUMNS)
+
+
+def scalar(text: str) -> sqlglot.exp.Expr:
+    return sqlglot.parse_one(text, dialect="spark")
+
+
+PLAN = Aggregate(
+    SCAN,
+    ("g",),
+    (Item("s", scalar("sum(v)")), Item("m", scalar("avg(v)")), Item("n", scalar("count(*)"))),
+)
+
+
+@cache
+def sorted_file(row_groups: int) -> pa.Table:
+    """Rows sorted by a day on which both the value and the groups depend; row groups of unlike size."""
+    generator = np.random.default_rng(row_groups)
+    sizes = generator.integers(60, 140, row_groups)
+    group = np.repeat(np.arange(row_groups), sizes)
+    day = (np.arange(len(group)) + 0.5) / len(group)
+    value = (20 + 60 * day) * generator.lognormal(0.0, 0.5, len(group))
+    odds = np.array([1.0, 1.0, 1.0, 0.0]) + np.outer(day, [0.0, 1.0, -0.7, 0.5])
+    chosen = (generator.random(len(group))[:, None] * odds.sum(1, keepdims=True)) > odds.cumsum(1)
+    return pa.table({"row_group": group, "g": chosen.sum(1), "v": value})
+
+
+def parts_of(rows: pa.Table, by: list[str]) -> pa.Table:
+    """What each row group (and each other part of ``by``) adds to every group."""
+    found = rows.group_by(["g", "row_group", *by], use_threads=False).aggregate(
+        [("v", "sum"), ("v", "count")]
+    )
+    total, count = found.column("v_sum"), found.column("v_count")
+    columns = {name: found.column(name) for name in ("g", "row_group", *by)}
+    return pa.table({**columns, "s__0": total, "m__0": total, "m__1": count, "n__0": count})
+
+
+def stream_of(rows: pa.Table, seed: int) -> ByRowGroups:
+    sizes = np.bincount(rows.column("row_group").to_numpy())
+    file = DataFile("/t.parquet", int(sizes.sum()), 0, row_groups=tuple(int(n) for n in sizes))
+    table = Table(1, "t", COLUMNS, (), Source("parquet", ("/t",)), 1, (file,), (), (), TableFacts())
+    groups = tuple(RowGroup(file, n, int(size), 0, {}) for n, size in enumerate(sizes))
+    return ByRowGroups(table, groups, seed)
+
+
+def estimates(
+    found: Cut, part: pa.Table, rows: npt.NDArray[np.float64], total: float
+) -> dict[str, Varying]:
+    """The estimates of all columns from partial results that carry their replicate."""
+    (state,) = found.states
+    kept = Kept(state, SCHEMA, len(rows))
+    kept.add(part.slice(0, 0))
+    kept.add(part)
+    shown = over_estimates(found.top, {state.name: kept.estimated(Scaling(rows, total))})
+    order = np.argsort(shown.columns["g"].to_numpy())  # type: ignore[union-attr]
+    return {n: c.take(order) for n, c in shown.columns.items() if isinstance(c, Varying)}
+
+
+def coverage(row_groups: int, share: float, by_rows: bool = False) -> dict[str, float]:
+    """How often 95% intervals of each column hold the truth; by rows if they are the replicates."""
+    rows = sorted_file(row_groups)
+    if by_rows:
+        hashed = np.random.default_rng(1).integers(0, 32, rows.num_rows)
+        rows = rows.append_column(REPLICATE, pa.array(hashed))
+    parts = parts_of(rows, [REPLICATE] if by_rows else [])
+    found = cut(PLAN, {"t": TableInfo()}, {0: ()})
+    truth = parts_of(rows.set_column(0, "row_group", pa.array(np.zeros(rows.num_rows, int))), [])
+    order = np.argsort(truth.column("g").to_numpy())
+    total, count = (truth.column(name).to_numpy()[order] for name in ("m__0", "m__1"))
+    true = {"s": total, "m": total / count, "n": count}
+    held = dict.fromkeys(true, 0)
+    known = dict.fromkeys(true, 0)
+    where = parts.column("row_group").to_numpy()
+    for seed in range(SEEDS):
+        stream = stream_of(rows, seed)
+        read = random_order(row_groups, seed)[: round(share * row_groups)]
+        part = parts.filter(pa.array(np.isin(where, read)))
+        by_replicate = stream.rows_of(read)
+        if by_rows:
+            inside = np.isin(rows.column("row_group").to_numpy(), read)
+            by_replicate = np.bincount(hashed[inside], minlength=32).astype(float)
+        else:
+            labels = stream.replicate[part.column("row_group").to_numpy()]
+            part = part.append_column(REPLICATE, pa.array(labels))
+        part = part.drop_columns(["row_group"])
+        for name, column in estimates(found, part, by_replicate, stream.rows).items():
+            interval = column.interval(by_replicate.sum() / stream.rows, 0.95)
+            known[name] += int(interval.known.sum())
+            held[name] += int(interval.holds(true[name]).sum())
+    assert all(number > 0.98 * SEEDS * GROUPS for number in known.values())
+    return {name: held[name] / known[name] for name in true}
+
+
+# Measured: 92.5% to 96.3% over 300 seeds; with single rows as replicates 56% to 77%.
+@pytest.mark.parametrize("row_groups", [60, 250])
+@pytest.mark.parametrize("share", [0.1, 0.5])
+def test_intervals_hold_on_a_sorted_file(row_groups: int, share: float) -> None:
+    found = coverage(row_groups, share)
+    print(row_groups, share, found)
+    for name, held in found.items():
+        assert 0.90 <= held <= 0.98, (name, held)
+
+
+@pytest.mark.parametrize("share", [0.1, 0.5])
+def test_replicates_of_single_rows_would_not_hold(share: float) -> None:
+    found = coverage(250, share, by_rows=True)
+    print(share, found)
+    assert found["s"] < 0.75 and found["m"] < 0.65 and found["n"] < 0.82
+
+
+@pytest.mark.parametrize("row_groups", [2, 60, 64, 65, 250])
+def test_row_groups_are_dealt_evenly_at_any_time(row_groups: int) -> None:
+    rows = sorted_file(row_groups)
+    stream = stream_of(rows, seed=5)
+    order = random_order(row_groups, 5)
+    assert stream.replicates == min(row_groups, MOST_REPLICATES)
+    for read in (1, row_groups // 2, row_groups):
+        numbers = np.bincount(stream.replicate[order[:read]], minlength=stream.replicates)
+        assert numbers.max() - numbers.min() <= 1
+    assert stream.rows_of(order).sum() == rows.num_rows == stream.rows
+    assert (stream_of(rows, seed=6).replicate != stream.replicate).any() or row_groups == 2
+
+
+# --- Without a key nothing lies together ---------------------------------------------------------------
+
+TABLES = {
+    "t": TableInfo(
+        key=("g",),
+        scrambles=(("g",),),
+        facts=TableFacts(rows=1000, columns={"g": ColumnFacts(nulls=0), "v": ColumnFacts(nulls=0)}),
+    )
+}
+OTHER = Scan("t", ("g", "v"), (Column("g_2", "int"), Column("v_2", "int")))
+
+
+def test_no_group_is_complete_without_a_key() -> None:
+    (state,) = cut(PLAN, TABLES, {0: ()}).states
+    assert state.aggregate is not None and state.carried is not None
+    (complete,) = cut(PLAN, TABLES, {0: ("g",)}).states
+    assert complete.aggregate is None
+
+
+@pytest.mark.parametrize(
+    "plan",
+    [
+        Join(SCAN, OTHER, JoinKind.INNER, scalar("g = g_2")),
+        Join(SCAN, OTHER, JoinKind.SEMI, scalar("g = g_2")),
+        Intersect(SCAN, OTHER),
+    ],
+    ids=["join", "semi", "intersect"],
+)
+def test_streams_without_a_key_do_not_meet(plan: Join | Intersect) -> None:
+    cut(plan, TABLES, {0: ("g",), 1: ("g",)})
+    with pytest.raises(CannotStream):
+        cut(plan, TABLES, {0: (), 1: ()})
+
+
+def test_filters_directly_over_a_scan() -> None:
+    low, high = scalar("g > 1"), scalar("v < 5 AND g < 9")
+    both = Union(Filter(Filter(SCAN, low), high), OTHER)
+    found = filters_over_scans(Filter(both, scalar("g = 3")))
+    assert [{one.sql() for one in conditions} for conditions in found] == [
+        {"g > 1", "v < 5", "g < 9"},
+        set(),
+    ]
