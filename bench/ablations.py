@@ -27,9 +27,9 @@ from sooner.engine.streaming import Streaming
 from sooner.explain import table_infos
 from sooner.progressive.batches import batches
 from sooner.progressive.controller import Progress, Request
-from sooner.progressive.cut import stream_name
 from sooner.progressive.gated import Gated
 from sooner.progressive.hints import join_hints
+from sooner.progressive.parts import stream_name
 from sooner.progressive.streams import Stream, choose_stream
 
 SLOW = """SELECT avg(l_extendedprice) AS price FROM lineitem

@@ -22,10 +22,10 @@ from sooner import tpch
 from sooner.engine.streaming import Streaming
 from sooner.explain import table_infos
 from sooner.progressive.by_row_groups import ByRowGroups
-from sooner.progressive.cut import CannotStream, stream_name
 from sooner.progressive.estimates import Rows, Varying
 from sooner.progressive.evaluate import NotNumeric
 from sooner.progressive.partials import Scaling
+from sooner.progressive.parts import CannotStream, stream_name
 from sooner.progressive.states import Kept
 from sooner.progressive.streams import Stream, choose_stream
 from sooner.progressive.top import over_estimates

@@ -31,8 +31,8 @@ from sooner.explain import table_infos
 from sooner.frame import Frame
 from sooner.prepare import Prepared, opaque, prepare
 from sooner.progressive.controller import Progress, Request
-from sooner.progressive.cut import CannotStream
 from sooner.progressive.gates import CannotGate
+from sooner.progressive.parts import CannotStream
 from sooner.progressive.streams import choose_stream
 from sooner.sql import quote
 from sooner.storage import Catalog, HistoryEntry, Home, Table, VacuumReport, check_unchanged, vacuum

@@ -8,8 +8,8 @@ from sooner.algebra.relation import Opaque, Relation
 from sooner.algebra.text import plan_text
 from sooner.analysis import TableInfo, estimate, lineage_blocks, lineage_text, primary_key
 from sooner.prepare import Prepared
-from sooner.progressive.cut import CannotStream
 from sooner.progressive.describe import describe
+from sooner.progressive.parts import CannotStream
 from sooner.progressive.streams import choose_stream
 from sooner.storage import Table
 

@@ -8,7 +8,8 @@ import sqlglot
 from sooner.algebra import Aggregate, Column, Item, Join, JoinKind, Limit, Opaque, Scan, Sort
 from sooner.algebra.scalar import SortKey, column
 from sooner.analysis import ColumnFacts, TableFacts, TableInfo
-from sooner.progressive.cut import CannotStream, cut
+from sooner.progressive.cut import cut
+from sooner.progressive.parts import CannotStream
 from sooner.progressive.streams import choose_stream
 from sooner.storage.layout import REPLICATE
 

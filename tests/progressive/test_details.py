@@ -13,9 +13,9 @@ import sqlglot
 from sooner.algebra import Aggregate, Column, Filter, Item, Limit, Relation, Scan, Sort
 from sooner.algebra.scalar import SortKey, column
 from sooner.answer import Answer
-from sooner.progressive.cut import Cut, State
 from sooner.progressive.details import details, rows_expected
 from sooner.progressive.estimates import Rows, Varying, certain_rows
+from sooner.progressive.parts import Cut, State
 from sooner.progressive.unseen import unseen_share
 
 if TYPE_CHECKING:

@@ -16,10 +16,10 @@ from test_differential import assert_ends_exactly
 
 from sooner.algebra import Aggregate, Column, Item, Scan
 from sooner.answer import Status
-from sooner.progressive.cut import State
 from sooner.progressive.distinct_counts import KeptDistinct
 from sooner.progressive.estimates import DistinctCount
 from sooner.progressive.partials import Scaling
+from sooner.progressive.parts import State
 from sooner.progressive.states import Kept
 from sooner.statistics import Interval
 from sooner.storage.layout import REPLICATE

@@ -9,10 +9,11 @@ import sqlglot
 
 from sooner.algebra import Aggregate, Column, Item, Project, Scan, Union
 from sooner.analysis import ColumnFacts, TableFacts, TableInfo
-from sooner.progressive.cut import CannotStream, Cut, cut
+from sooner.progressive.cut import cut
 from sooner.progressive.distinct_values import distinct_values
 from sooner.progressive.estimates import Rows, Varying, certain_rows
 from sooner.progressive.evaluate import NotNumeric
+from sooner.progressive.parts import CannotStream, Cut
 from sooner.progressive.stream_keys import key_names
 from sooner.progressive.top import over_estimates
 from sooner.storage.layout import REPLICATE

@@ -11,11 +11,12 @@ import sqlglot
 
 from sooner.algebra import Aggregate, Column, Item, Join, JoinKind, Scan
 from sooner.analysis import TableFacts, TableInfo
-from sooner.progressive.cut import Cut, cut
+from sooner.progressive.cut import cut
 from sooner.progressive.estimates import Rows, Varying
 from sooner.progressive.gated import Gated
 from sooner.progressive.gates import UNDECIDED
 from sooner.progressive.partials import Scaling
+from sooner.progressive.parts import Cut
 from sooner.progressive.states import Kept
 from sooner.statistics.arrays import Floats
 from sooner.storage.layout import REPLICATE

@@ -10,9 +10,9 @@ import pytest
 import sqlglot
 
 from sooner.algebra import Aggregate, Column, Item, Scan
-from sooner.progressive.cut import State
 from sooner.progressive.estimates import Extreme, Varying
 from sooner.progressive.partials import Scaling, accumulator
+from sooner.progressive.parts import State
 from sooner.progressive.states import Kept
 from sooner.storage.layout import REPLICATE
 

@@ -19,9 +19,10 @@ from sooner.algebra.relation import Intersect
 from sooner.analysis import ColumnFacts, TableFacts, TableInfo
 from sooner.progressive.batches import random_order
 from sooner.progressive.by_row_groups import MOST_REPLICATES, ByRowGroups, filters_over_scans
-from sooner.progressive.cut import CannotStream, Cut, cut
+from sooner.progressive.cut import cut
 from sooner.progressive.estimates import Varying
 from sooner.progressive.partials import Scaling
+from sooner.progressive.parts import CannotStream, Cut
 from sooner.progressive.states import Kept
 from sooner.progressive.top import over_estimates
 from sooner.storage import DataFile, Source, Table

@@ -19,7 +19,7 @@ from sooner.answer import Status
 from sooner.errors import MissingFile, QueryFailed, SourceChanged
 from sooner.explain import table_infos
 from sooner.progressive.by_row_groups import ByRowGroups
-from sooner.progressive.cut import CannotStream
+from sooner.progressive.parts import CannotStream
 from sooner.progressive.streams import Stream, choose_stream
 
 if TYPE_CHECKING:

@@ -12,9 +12,9 @@ import pytest
 import sqlglot
 
 from sooner.algebra import Aggregate, Column, Item, Relation, Scan
-from sooner.progressive.cut import State
 from sooner.progressive.estimates import Varying
 from sooner.progressive.partials import Scaling
+from sooner.progressive.parts import State
 from sooner.progressive.sampled import Sampled
 from sooner.progressive.samplers import sampler
 from sooner.statistics import Interval

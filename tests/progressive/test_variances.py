@@ -15,9 +15,9 @@ from test_differential import assert_ends_exactly
 
 from sooner.algebra import Aggregate, Column, Item, Scan
 from sooner.answer import Status
-from sooner.progressive.cut import State
 from sooner.progressive.estimates import Varying
 from sooner.progressive.partials import Scaling, accumulator
+from sooner.progressive.parts import State
 from sooner.progressive.states import Kept
 from sooner.progressive.variances import merge_spreads
 from sooner.statistics import Interval

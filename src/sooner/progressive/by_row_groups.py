@@ -18,7 +18,7 @@ from sooner.algebra.scalar import Scalar, conjuncts
 from sooner.analysis.ruled_out import ruled_out
 from sooner.engine.streaming import Streaming
 from sooner.progressive.batches import random_order
-from sooner.progressive.cut import CannotStream
+from sooner.progressive.parts import CannotStream
 from sooner.statistics.arrays import Floats
 from sooner.storage import Table
 from sooner.storage.row_groups import RowGroup, row_groups, why_not_by_row_groups

@@ -19,7 +19,6 @@ from sooner.engine.streaming import Streaming
 from sooner.errors import InvalidArgument, QueryFailed
 from sooner.progressive.answers import METHOD, Moment, answer_of, unknown_answer, widest
 from sooner.progressive.batches import batches
-from sooner.progressive.cut import State, stream_name
 from sooner.progressive.details import details
 from sooner.progressive.distinct_counts import KeptDistinct, kept
 from sooner.progressive.estimates import Rows
@@ -28,6 +27,7 @@ from sooner.progressive.gated import Gated
 from sooner.progressive.hints import join_hints
 from sooner.progressive.openness import selects_by_estimate, uncertain_columns
 from sooner.progressive.partials import Scaling
+from sooner.progressive.parts import State, stream_name
 from sooner.progressive.sampled import Function, Sampled, blocks_at_once
 from sooner.progressive.states import Kept, SumTooLarge, TooManyRows
 from sooner.progressive.streams import Stream

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from sooner.algebra import Relation, Scan, walk
-from sooner.progressive.cut import State
 from sooner.progressive.openness import selects_by_estimate, uncertain_columns
+from sooner.progressive.parts import State
 from sooner.progressive.samplers import MOST_ROWS
 from sooner.progressive.streams import Stream
 

@@ -14,9 +14,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sooner.algebra import Relation
-from sooner.progressive.cut import State
 from sooner.progressive.estimates import Column, DistinctCount, Rows, certain_rows
 from sooner.progressive.partials import Scaling
+from sooner.progressive.parts import State
 from sooner.progressive.places import places
 from sooner.progressive.states import Kept
 from sooner.progressive.unseen import unseen_share

@@ -18,7 +18,6 @@ import pyarrow as pa
 
 from sooner.algebra import Relation, Scan
 from sooner.algebra.schema import Column
-from sooner.progressive.cut import State
 from sooner.progressive.estimates import Rows, Varying, certain_rows
 from sooner.progressive.gates import (
     UNDECIDED,
@@ -30,6 +29,7 @@ from sooner.progressive.gates import (
     range_name,
 )
 from sooner.progressive.partials import Scaling
+from sooner.progressive.parts import State
 from sooner.progressive.places import places
 from sooner.progressive.ranges import (
     Values,

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from sooner.algebra import Join, JoinKind
 from sooner.analysis import TableFacts, TableInfo, estimate
-from sooner.progressive.cut import stream_name
 from sooner.progressive.gates import RANGES
+from sooner.progressive.parts import stream_name
 from sooner.progressive.streams import Stream
 from sooner.sql import Hint
 

@@ -17,10 +17,10 @@ import pyarrow.compute as pc
 
 from sooner.algebra import Aggregate, Column, Item, Project, Relation, Scan
 from sooner.algebra.scalar import column, columns_of
-from sooner.progressive.cut import CannotStream, State
 from sooner.progressive.estimates import Column as Estimate
 from sooner.progressive.estimates import Rows, Varying, certain_rows
 from sooner.progressive.partials import Scaling
+from sooner.progressive.parts import CannotStream, State
 from sooner.progressive.places import places
 from sooner.progressive.resampled import resampled
 from sooner.progressive.samplers import MOST_ROWS, FunctionOf, QuantileOf, Sampler

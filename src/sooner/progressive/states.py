@@ -12,9 +12,9 @@ import pyarrow.compute as pc
 from sqlglot import exp
 
 from sooner.algebra import Aggregate, Item, Limit, Relation, Sort
-from sooner.progressive.cut import CannotStream, State
 from sooner.progressive.estimates import Column, Extreme, Rows, Varying, certain_rows
 from sooner.progressive.partials import Accumulator, Scaling, accumulator
+from sooner.progressive.parts import CannotStream, State
 from sooner.progressive.places import places
 from sooner.progressive.unseen import unseen_share
 from sooner.statistics.arrays import Floats

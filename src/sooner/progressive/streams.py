@@ -20,7 +20,8 @@ from sooner.progressive.by_row_groups import (
     by_row_groups,
     filters_over_scans,
 )
-from sooner.progressive.cut import CannotStream, Cut, cut
+from sooner.progressive.cut import cut
+from sooner.progressive.parts import CannotStream, Cut
 from sooner.progressive.streamed import ByScramble, Streamed
 from sooner.storage import Table
 

@@ -1,0 +1,191 @@
+"""How a join is cut: deltas block by block, deltas with static parts, gates, and the top."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from sooner.algebra import Aggregate, Filter, Item, Join, JoinKind, Project, Relation, Scan
+from sooner.algebra.scalar import column, columns_of, conjuncts
+from sooner.analysis import clustering_key, never_null, primary_key
+from sooner.progressive.gates import CannotGate, gate_of
+from sooner.progressive.openness import selects_by_estimate, uncertain_columns
+from sooner.progressive.parts import (
+    CannotStream,
+    Part,
+    State,
+    require_deterministic,
+    require_seen,
+    scans,
+)
+from sooner.storage.layout import REPLICATE
+
+if TYPE_CHECKING:
+    from sooner.progressive.cut import Cutter
+
+
+def cut_join(cutter: Cutter, plan: Join, first: int) -> Part:
+    """A join: part of a delta, static, or computed anew for every answer."""
+    if plan.condition is not None:
+        require_deterministic(plan.condition)
+    left = cutter.visit(plan.left, first)
+    right = cutter.visit(plan.right, first + scans(plan.left))
+    if left.is_static and right.is_static:
+        return Part(plan.with_children(left.plan, right.plan), is_static=True)
+    if left.is_delta and right.is_delta:
+        return _join_deltas(cutter, plan, left, right, first)
+    if left.is_delta and right.is_static:
+        if plan.kind in (JoinKind.RIGHT, JoinKind.FULL):
+            raise CannotStream("an outer join keeps rows of a table that is read beforehand")
+        return _with_static(cutter, plan, left, right)
+    if left.is_static and right.is_delta and plan.kind in (JoinKind.INNER, JoinKind.RIGHT):
+        return _with_static(cutter, plan, left, right)
+    if left.is_static and right.is_delta and plan.kind is JoinKind.SEMI:
+        return _exists(cutter, plan, left, right)
+    if cutter.gating and plan.kind in (JoinKind.INNER, JoinKind.SEMI):
+        if left.is_delta and right.is_top:
+            return _gate(cutter, plan, left, right, plan.right)
+        if left.is_top and right.is_delta and plan.kind is JoinKind.INNER:
+            return _gate(cutter, plan, right, left, plan.left)
+    if left.gates or right.gates:
+        raise CannotGate("a join that is computed anew for every answer")
+    # Rows that meet an aggregate which is still an estimate are all kept and joined anew each time.
+    return Part(plan.with_children(cutter.as_top(left), cutter.as_top(right)))
+
+
+def _gate(cutter: Cutter, plan: Join, delta: Part, top: Part, written: Relation) -> Part:
+    """Rows of a delta that pass a condition on open aggregates: most are decided long before."""
+    assert delta.carried is not None
+    changing = {top.plan.names[place] for place in uncertain_columns(top.plan, cutter.states)}
+    opening = gate_of(
+        plan.condition,
+        delta.plan,
+        top.plan,
+        primary_key(written, cutter.tables),
+        changing,
+        len(cutter.states) * 10 + len(delta.gates),
+    )
+    if selects_by_estimate(opening.gate.top, cutter.states):
+        raise CannotGate("which rows the open aggregate has is itself open")
+    shown = tuple(Item(name, column(name)) for name in delta.plan.names)
+    if plan.kind is JoinKind.INNER:
+        # Columns of the aggregate that are equal to columns here can be seen above.
+        types = {one.name: one.type for one in (*delta.plan.schema, *top.plan.schema)}
+        shown += tuple(
+            Item(theirs, item.scalar.copy())
+            for item, (_, theirs) in zip(opening.items, opening.gate.keys, strict=False)
+            if types.get(item.scalar.name) == types[theirs] is not None
+        )
+    replicate = Item(REPLICATE, column(REPLICATE))
+    new, carried = delta.plan, delta.carried
+    for condition in opening.conditions:
+        new, carried = Filter(new, condition), Filter(carried, condition)
+    return Part(
+        Project(new, (*shown, *opening.items)),
+        Project(carried, (*shown, *opening.items, replicate)),
+        delta.counted,
+        gates=(*delta.gates, opening.gate),
+    )
+
+
+def _join_deltas(cutter: Cutter, plan: Join, left: Part, right: Part, first: int) -> Part:
+    if not clustering_key(plan, cutter.tables, cutter.within(plan, first)):
+        raise CannotStream("two streamed tables meet on other columns than their stream key")
+    if plan.condition is not None and plan.condition.find(exp.NullSafeEQ):
+        # Rows without a key are spread over all blocks, and here they have partners.
+        compared = columns_of(plan.condition)
+        if not compared <= never_null(plan.left, cutter.tables) | never_null(
+            plan.right, cutter.tables
+        ):
+            raise CannotStream("<=> pairs rows without a key, which are in different blocks")
+    assert left.carried is not None and right.carried is not None
+    require_seen(left, conjuncts(plan.condition))
+    require_seen(right, conjuncts(plan.condition))
+    if (right.gates and plan.kind not in (JoinKind.INNER, JoinKind.RIGHT)) or (
+        left.gates and plan.kind is JoinKind.RIGHT
+    ):
+        raise CannotGate("the partners of a row are open")
+    gates = (*left.gates, *right.gates)
+    new = plan.with_children(left.plan, right.plan)
+    if plan.kind is JoinKind.FULL:
+        raise CannotStream("a full outer join of two streamed tables")
+    by_right = plan.kind is JoinKind.RIGHT or (
+        plan.kind is JoinKind.INNER and cutter.rows[right.counted] > cutter.rows[left.counted]
+    )
+    if by_right:
+        carried = plan.with_children(left.plan, right.carried)
+        return Part(new, carried, right.counted, gates=gates)
+    return Part(new, plan.with_children(left.carried, right.plan), left.counted, gates=gates)
+
+
+def _with_static(cutter: Cutter, plan: Join, left: Part, right: Part) -> Part:
+    streams_left = left.carried is not None
+    if plan.kind is JoinKind.INNER:
+        joined_before = _static_partner(
+            cutter, plan, *((left, right) if streams_left else (right, left))
+        )
+        if joined_before is not None:
+            return joined_before
+    static = cutter.static(right if streams_left else left)
+    delta = left if streams_left else right
+    assert delta.carried is not None
+
+    def joined(side: Relation) -> Join:
+        return (
+            plan.with_children(side, static) if streams_left else plan.with_children(static, side)
+        )
+
+    require_seen(delta, conjuncts(plan.condition))
+    return Part(joined(delta.plan), joined(delta.carried), delta.counted, gates=delta.gates)
+
+
+def _static_partner(cutter: Cutter, plan: Join, delta: Part, static: Part) -> Part | None:
+    """The delta with a static part joined to another static part it has, if that is all it meets.
+
+    So nations are joined to suppliers once, and of the suppliers only those are kept that count.
+    """
+    assert delta.carried is not None
+    met = columns_of(plan.condition) - static.plan.name_set if plan.condition else frozenset()
+    for name, partner in cutter.statics.items():
+        if met and met <= partner.name_set:
+            both = Join(partner, static.plan, JoinKind.INNER, plan.condition)
+            new = _with_wider_scan(delta.plan, name, both)
+            carried = _with_wider_scan(delta.carried, name, both)
+            if new is not None and carried is not None:
+                cutter.statics[name] = both
+                return replace(delta, plan=new, carried=carried)
+    return None
+
+
+def _exists(cutter: Cutter, plan: Join, left: Part, right: Part) -> Part:
+    """Static rows with a partner in the stream: the distinct partners are the state."""
+    assert plan.condition is not None
+    if right.gates:
+        raise CannotGate("the partners of a row are open")
+    used = [name for name in right.plan.names if name in columns_of(plan.condition)]
+    if not used:
+        raise CannotStream("EXISTS over a streamed table that is not correlated")
+    keys = Project(right.plan, tuple(Item(name, column(name)) for name in used))
+    partners = Aggregate(keys, tuple(used))
+    scan = cutter.state(State(cutter.name(), keys, right.counted, partners))
+    return Part(plan.with_children(cutter.static(left), scan))
+
+
+def _with_wider_scan(plan: Relation, name: str, static: Relation) -> Relation | None:
+    """The plan with a static part that has more columns, if all of them can be seen at its top."""
+    match plan:
+        case Scan():
+            return Scan(name, static.names, static.schema) if plan.table == name else None
+        case Filter():
+            child = _with_wider_scan(plan.child, name, static)
+            return None if child is None else plan.with_children(child)
+        case Join() if plan.kind is JoinKind.INNER:
+            for place, side in enumerate(plan.children):
+                found = _with_wider_scan(side, name, static)
+                if found is not None:
+                    sides = list(plan.children)
+                    sides[place] = found
+                    return plan.with_children(*sides)
+    return None
