@@ -168,22 +168,23 @@ def replayed(
     return found.interval(t, 0.95), found.theta[0], truth
 
 
-# As measured. A variance rests on fourth moments: long tails are not covered, whatever is done.
+# As measured. A variance rests on fourth moments: with long tails, or few keys, it is left unknown.
 @pytest.mark.parametrize(
-    ("kind", "t", "name", "covered"),
+    ("kind", "t", "name", "known", "wrong"),
     [
-        ("clustered", 0.02, "var_samp", 0.941),
-        ("clustered", 0.1, "var_pop", 0.936),
-        ("clustered", 0.5, "stddev", 0.947),
-        ("skewed", 0.1, "var_samp", 0.849),
-        ("skewed", 0.5, "stddev_pop", 0.753),
+        ("clustered", 0.02, "var_samp", 0.008, 0.002),
+        ("clustered", 0.1, "var_pop", 0.999, 0.064),
+        ("clustered", 0.5, "stddev", 1.0, 0.053),
+        ("skewed", 0.1, "var_samp", 0.006, 0.006),
+        ("skewed", 0.5, "stddev_pop", 0.025, 0.025),
     ],
 )
-def test_coverage_and_bias(kind: str, t: float, name: str, covered: float) -> None:
+def test_coverage_and_bias(kind: str, t: float, name: str, known: float, wrong: float) -> None:
+    """How many cells have an interval, and how many have one that does not hold the truth."""
     found, estimate, truth = replayed(kind, t, name)
-    share = found.holds(truth)[found.known].mean()
-    assert found.known.mean() > 0.99
-    assert abs(share - covered) <= 0.01, share
+    assert abs(found.known.mean() - known) <= 0.01, found.known.mean()
+    missed = (found.known & ~found.holds(truth)).mean()
+    assert abs(missed - wrong) <= 0.01, missed
     error = estimate.std() / math.sqrt(len(estimate))
     assert abs(estimate.mean() - truth) < 4 * error + 0.02 * truth
 

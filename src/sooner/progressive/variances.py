@@ -15,8 +15,17 @@ import pyarrow as pa
 from sqlglot import exp
 
 from sooner.algebra.scalar import Scalar
-from sooner.statistics import Moments, deviations, leave_one_out_variance
+from sooner.statistics import (
+    Moments,
+    deviations,
+    effective_replicates,
+    leave_one_out_variance,
+)
 from sooner.statistics.arrays import Floats
+
+
+# The share of the replicates that must in effect carry a variance.
+_EVEN = 0.6
 
 
 @dataclass(frozen=True)
@@ -100,8 +109,15 @@ def merge_spreads(
 
 
 def spread_contributions(parts: Sequence[Floats]) -> Floats:
-    """What each replicate brings to the squared deviations of its group."""
-    return deviations(_moments(parts))
+    """What each replicate brings to the squared deviations of its group.
+
+    Where few replicates carry most of them there are long tails: a variance then rests on values that
+    were not read yet, and its interval is unknown (75 to 85% of such 95% intervals held the truth).
+    """
+    found = deviations(_moments(parts))
+    finite = np.where(np.isfinite(found), found, 0.0)
+    enough = effective_replicates(finite).effective >= _EVEN * finite.shape[-1]
+    return np.where(enough[..., None], found, 0.0)
 
 
 def _moments(parts: Sequence[Floats]) -> Moments:
