@@ -23,7 +23,6 @@ from sooner.statistics import (
 )
 from sooner.statistics.arrays import Floats
 
-
 # The share of the replicates that must in effect carry a variance.
 _EVEN = 0.6
 
