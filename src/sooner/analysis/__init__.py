@@ -1,6 +1,6 @@
 """What is known before running: keys, clustering, derivation, lineage blocks, size."""
 
-from sooner.analysis.cardinality import Size, estimate
+from sooner.analysis.cardinality import Size, Sizes, estimate
 from sooner.analysis.clustering import ClusteringKey, clustering_key
 from sooner.analysis.column_size import ColumnSize
 from sooner.analysis.dependencies import Dependencies
@@ -19,6 +19,7 @@ __all__ = [
     "How",
     "LineageBlock",
     "Size",
+    "Sizes",
     "Source",
     "TableFacts",
     "TableInfo",

@@ -69,19 +69,23 @@ def estimate(plan: Relation, tables: Mapping[str, TableInfo]) -> Size:
     >>> estimate(scan, {"t": TableInfo(facts=TableFacts(rows=10))}).rows
     10.0
     """
-    return _Walk(tables).of(plan)
+    return Sizes(tables).of(plan)
 
 
-class _Walk:
+class Sizes:
+    """Estimates of many plans over the same tables: parts that plans share are estimated once."""
+
     def __init__(self, tables: Mapping[str, TableInfo]) -> None:
         self.tables = tables
         self.dependencies = dependency_finder(tables)
-        self.found: dict[int, Size] = {}
+        # With the plan itself, so that its id is nobody else's.
+        self.found: dict[int, tuple[Relation, Size]] = {}
 
     def of(self, plan: Relation) -> Size:
+        """The estimated size of a plan's output."""
         if id(plan) not in self.found:
-            self.found[id(plan)] = self._estimate(plan)
-        return self.found[id(plan)]
+            self.found[id(plan)] = (plan, self._estimate(plan))
+        return self.found[id(plan)][1]
 
     def _estimate(self, plan: Relation) -> Size:
         match plan:

@@ -30,7 +30,7 @@ from sooner.algebra import (
     walk,
 )
 from sooner.algebra.scalar import column
-from sooner.analysis import TableInfo, clustering_key, estimate, never_null
+from sooner.analysis import Sizes, TableInfo, clustering_key, never_null
 from sooner.analysis.facts import table_info
 from sooner.progressive.cut_aggregates import cut_aggregate
 from sooner.progressive.cut_joins import cut_join
@@ -58,16 +58,18 @@ def cut(
     tables: Mapping[str, TableInfo],
     streamed: Mapping[int, tuple[str, ...]],
     gated: bool = True,
+    sizes: Sizes | None = None,
 ) -> Cut:
     """Cut a plan; ``streamed`` gives the scramble key of each streamed scan by its place.
 
     A scan without a key is read in no order: none of its groups is complete before the end.
-    Unless ``gated``, all rows that meet an open aggregate are kept.
+    Unless ``gated``, all rows that meet an open aggregate are kept. ``sizes`` saves estimating the same
+    plan again.
     """
     read = [node for node in walk(plan) if isinstance(node, Scan)]
     rows = {place: table_info(tables, read[place].table).facts.rows or 0 for place in streamed}
     for gating in (True, False) if gated else (False,):
-        cutter = Cutter(tables, streamed, rows, gating)
+        cutter = Cutter(tables, streamed, rows, gating, sizes or Sizes(tables))
         try:
             top = cutter.as_top(cutter.visit(plan, 0))
             if top.names == plan.names:
@@ -88,13 +90,14 @@ class Cutter:
     streamed: Mapping[int, tuple[str, ...]]
     rows: Mapping[int, int]
     gating: bool
+    sizes: Sizes
     states: list[State] = field(default_factory=list)
     statics: dict[str, Relation] = field(default_factory=dict)
 
     def visit(self, plan: Relation, first: int) -> Part:
         """A subtree with its role."""
         part = self._visit(plan, first)
-        return replace(part, expected_rows=estimate(plan, self.tables).rows)
+        return replace(part, expected_rows=self.sizes.of(plan).rows)
 
     def _visit(self, plan: Relation, first: int) -> Part:
         match plan:

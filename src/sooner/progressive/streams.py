@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import chain, combinations, islice, product
 
 from sooner.algebra import Relation, Scan, walk
-from sooner.analysis import TableInfo, estimate
+from sooner.analysis import Sizes, TableInfo, estimate
 from sooner.progressive.by_row_groups import (
     ENOUGH,
     ByRowGroups,
@@ -118,6 +118,7 @@ class _Search:
         self._tables = tables
         self._infos = infos
         self._gated = gated
+        self._sizes = Sizes(infos)
 
     def best(self, choices: Iterable[Mapping[int, Streamed]]) -> Stream | None:
         """The cheapest of the choices under which the plan can be cut."""
@@ -125,7 +126,7 @@ class _Search:
         for choice in choices:
             keys = {place: streamed.key for place, streamed in choice.items()}
             try:
-                found = cut(self._plan, self._infos, keys, self._gated)
+                found = cut(self._plan, self._infos, keys, self._gated, self._sizes)
             except CannotStream as error:
                 self.reason = str(error)
                 continue
