@@ -27,7 +27,6 @@ from sooner.algebra.schema import Column
 from sooner.storage.layout import REPLICATE
 
 UNDECIDED = "__undecided"
-RANGES = "__range"
 _PASSES = "__passes"
 _TURNED: dict[type[exp.Expr], type[exp.Expr]] = {
     exp.LT: exp.GT,
@@ -173,7 +172,7 @@ def _check(part: Scalar, delta: Relation, top: Relation) -> tuple[Scalar, type[e
 
 def range_name(state: str, place: int) -> str:
     """The name under which a batch finds the ranges of a state's gate."""
-    return f"{RANGES}{state}_{place}"
+    return f"__range{state}_{place}"
 
 
 def range_columns(gate: Gate) -> tuple[str, ...]:

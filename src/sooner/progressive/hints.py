@@ -5,16 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from sooner.algebra import Join, JoinKind
+from sooner.algebra import Join, JoinKind, Relation, Scan, walk
 from sooner.analysis import TableFacts, TableInfo, estimate
-from sooner.progressive.gates import RANGES
+from sooner.analysis.facts import table_info
+from sooner.progressive.gates import range_name
 from sooner.progressive.parts import stream_name
 from sooner.progressive.streams import Stream
 from sooner.sql import Hint
 
 # Looking up so many rows costs less than moving those of the other side about.
 _MOST_BROADCAST_ROWS = 2_000_000
-_MOST_HASHED_ROWS = 20_000_000
+_MOST_HASHED_ROWS = 8_000_000
+_MOST_SCANNED_ROWS = 30_000_000
+# Ranges are for few keys.
+_RANGES = 1_000
 _BUILD_SIDES = {
     JoinKind.INNER: (True, False),
     JoinKind.LEFT: (True,),
@@ -26,7 +30,7 @@ _BUILD_SIDES = {
 
 def join_hints(stream: Stream, share: float) -> Callable[[Join], Hint | None]:
     """Hints for the joins of a batch that reads a share of all blocks."""
-    infos = _Infos(_batch_infos(stream, share))
+    infos = _batch_infos(stream, share)
 
     def hint(join: Join) -> Hint | None:
         sides = _BUILD_SIDES.get(join.kind, ())
@@ -34,6 +38,8 @@ def join_hints(stream: Stream, share: float) -> Callable[[Join], Hint | None]:
             return None
         rows = {right: estimate(join.right if right else join.left, infos).rows for right in sides}
         smaller = min(rows, key=rows.__getitem__)
+        if _largest(join.right if smaller else join.left, infos) > _MOST_SCANNED_ROWS:
+            return None  # if a filter lets more pass than was thought, memory would not do
         if rows[smaller] <= _MOST_BROADCAST_ROWS:
             return Hint("BROADCAST", smaller)
         if rows[smaller] <= _MOST_HASHED_ROWS:
@@ -43,13 +49,10 @@ def join_hints(stream: Stream, share: float) -> Callable[[Join], Hint | None]:
     return hint
 
 
-class _Infos(dict[str, TableInfo]):
-    """Ranges are few, whatever they are called."""
-
-    def __missing__(self, name: str) -> TableInfo:
-        if name.startswith(RANGES):
-            return TableInfo(facts=TableFacts(rows=1000))
-        raise KeyError(name)
+def _largest(plan: Relation, infos: Mapping[str, TableInfo]) -> float:
+    """The rows of the largest table a plan reads."""
+    scans = [node for node in walk(plan) if isinstance(node, Scan)]
+    return max((table_info(infos, scan.table).facts.rows or 0 for scan in scans), default=0)
 
 
 def _batch_infos(stream: Stream, share: float) -> Mapping[str, TableInfo]:
@@ -65,4 +68,7 @@ def _batch_infos(stream: Stream, share: float) -> Mapping[str, TableInfo]:
     for name, plan in stream.cut.statics.items():
         rows = round(estimate(plan, stream.infos).rows)
         infos[name] = TableInfo(facts=TableFacts(rows=rows))
+    for state in stream.cut.states:
+        for place in range(len(state.gates)):
+            infos[range_name(state.name, place)] = TableInfo(facts=TableFacts(rows=_RANGES))
     return infos
