@@ -36,9 +36,11 @@ def cut_aggregate(cutter: Cutter, plan: Aggregate, first: int) -> Part:
         carried = Aggregate(child.carried, (*plan.keys, REPLICATE), plan.aggregates)
         return Part(new, carried, child.counted)
     others, distinct = distinct_values(plan)
-    if any(accumulator(item) is None for item in others):
+    unmerged = [item for item in others if accumulator(item) is None]
+    if unmerged:
         if distinct:
-            raise CannotStream("distinct values beside an aggregate that does not add up")
+            function = unmerged[0].scalar.sql("spark")
+            raise CannotStream(f"{function} is not estimated yet, not beside a distinct count")
         state = State(cutter.name(), child.plan, child.counted, new, child.carried)
         return Part(cutter.state(_sampled(cutter, state, new, child.expected_rows)))
     states = [_distinct(cutter, plan, one, child, first) for one in distinct]
