@@ -130,6 +130,21 @@ def test_a_block_that_vanishes_is_said_plainly(fresh: Database, text: str) -> No
         next(answers)
 
 
+def test_the_users_session_stays_the_active_one(ready: Database) -> None:
+    """A progressive query works in a session of its own; what users find active is theirs."""
+    from pyspark.sql import SparkSession
+
+    before = SparkSession.getActiveSession()
+    assert before is not None
+    list(
+        ready.sql("SELECT count(*) AS n FROM t WHERE v > (SELECT avg(v) FROM t)").progress(
+            batches=4
+        )
+    )
+    after = SparkSession.getActiveSession()
+    assert after is not None and after._jsparkSession.equals(before._jsparkSession)
+
+
 def test_after_a_failure_the_next_query_works(ready: Database) -> None:
     answers = ready.sql("SELECT sum(1 / (v - v)) AS x FROM t").progress(batches=8)
     with pytest.raises(SoonerError):

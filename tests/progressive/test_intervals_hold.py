@@ -65,7 +65,7 @@ def replayed(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> I
     lock = threading.Lock()
 
     class Replay(Streaming):
-        def run(self, plan: Relation, blocks: Collection[int]) -> pa.Table:
+        def run(self, plan: Relation, blocks: Collection[int], hint: object = None) -> pa.Table:
             if not blocks:  # the top, over other states each time
                 return super().run(plan, blocks)
             place = (plan_text(plan), tuple(sorted(blocks)))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import pyarrow as pa
@@ -54,7 +55,21 @@ def from_own_arrow(spark: SparkSession, table: pa.Table) -> DataFrame:
     What a user hands over has no zone because pandas seldom has one; Spark then takes the session's.
     """
     schema = from_arrow_schema(table.schema, prefer_timestamp_ntz=True)
-    return spark.createDataFrame(table.combine_chunks(), schema)
+    with _active_session_kept():
+        return spark.createDataFrame(table.combine_chunks(), schema)
+
+
+@contextmanager
+def _active_session_kept() -> Iterator[None]:
+    """Spark makes the session of ``createDataFrame`` the active one; which it is, is the user's choice."""
+    active = SparkSession.getActiveSession()
+    try:
+        yield
+    finally:
+        if active is not None:
+            assert active._jvm is not None
+            SparkSession._activeSession = active
+            active._jvm.SparkSession.setActiveSession(active._jsparkSession)
 
 
 def _from_list(rows: Any, columns: Sequence[str]) -> pa.Table:
