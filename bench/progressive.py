@@ -22,6 +22,7 @@ import sooner.frame
 from sooner import tpch
 from sooner.answer import Status
 from sooner.explain import table_infos
+from sooner.progressive.openness import selects_by_estimate
 from sooner.progressive.parts import CannotStream
 from sooner.progressive.streams import choose_stream
 
@@ -54,11 +55,8 @@ def plain(database: sooner.Database, text: str) -> tuple[pa.Table, float]:
 def error_of(
     answer: sooner.Answer, truth: dict[tuple[object, ...], dict[str, float]]
 ) -> float | None:
-    """The mean relative error of the estimated cells; ``None`` if there are none."""
-    names = [name for name in answer.table.column_names if name in answer.uncertain]
-    estimated = [
-        name for name in names if any(s is not Status.SELECTED for s in answer.status(name))
-    ]
+    """The mean relative error of the uncertain cells, unknown ones too; ``None`` if there are none."""
+    estimated = names = [name for name in answer.table.column_names if name in answer.uncertain]
     errors = []
     for row in answer.table.to_pylist():
         key = tuple(value for name, value in row.items() if name not in names)
@@ -95,6 +93,7 @@ def measure(database: sooner.Database, number: int, seed: int) -> Run:
     text = tpch.query(number)
     frame = database.sql(text)  # from here on Spark knows the tables
     exact, seconds = plain(database, text)
+    static, chosen = known_before(database, frame)
     start = perf_counter()
     first = total = 0.0
     first_error = within = recall = None
@@ -102,24 +101,26 @@ def measure(database: sooner.Database, number: int, seed: int) -> Run:
     for answer in frame.progress(seed=seed):
         elapsed = perf_counter() - start
         count += 1
-        error = 0.0 if answer.final else error_of(answer, keyed(exact, answer))
+        error: float | None = 0.0
+        if not answer.final:
+            error = None if chosen else error_of(answer, keyed(exact, answer))
         if count == 1:
             first, first_error, recall = elapsed, error, recall_of(answer, exact)
         if within is None and error is not None and error <= ONE_PERCENT:
             within = elapsed
         total = elapsed
-    static = static_bytes(database, frame)
     return Run(number, seconds, first, total, first_error, within, recall, static, count)
 
 
-def static_bytes(database: sooner.Database, frame: sooner.frame.Frame) -> float:
-    """What is read before the first answer."""
+def known_before(database: sooner.Database, frame: sooner.frame.Frame) -> tuple[float, bool]:
+    """What is read before the first answer, and whether estimates choose which rows it has."""
     tables = {name: database._bind(name) for name in frame.prepared.tables}
     infos = table_infos(tables.values())
     try:
-        return choose_stream(frame.prepared.plan, tables, infos, None).static_bytes
+        stream = choose_stream(frame.prepared.plan, tables, infos, None)
     except CannotStream:
-        return float("inf")
+        return float("inf"), False
+    return stream.static_bytes, selects_by_estimate(stream.cut.top, stream.cut.states)
 
 
 def main() -> None:

@@ -36,6 +36,7 @@ QUERIES = {
     "with static": """SELECT name, count(*) AS n FROM s JOIN names ON s.g = names.g
         WHERE buffer >= (SELECT avg(buffer) FROM s) GROUP BY name""",
     "rows": """SELECT id, buffer FROM s WHERE buffer > (SELECT 2.5 * avg(buffer) FROM s)""",
+    "no rows": """SELECT id, buffer FROM s WHERE buffer > (SELECT 1000 * avg(buffer) FROM s)""",
     "least": """SELECT count(*) AS n FROM s WHERE buffer = (SELECT min(buffer) FROM s)""",
     "most": """SELECT sum(play) AS p FROM s WHERE day < (SELECT max(day) FROM s)""",
     "keys with little": """SELECT sum(play) AS p FROM s

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from sooner.algebra import Aggregate, Filter, Item, Join, JoinKind, Project, Relation, Scan
-from sooner.algebra.scalar import column, columns_of, conjuncts
+from sooner.algebra import Aggregate, Filter, Item, Join, JoinKind, Project, Relation, Scan, walk
+from sooner.algebra.scalar import Scalar, column, columns_of, conjuncts, equality_sides
 from sooner.analysis import clustering_key, never_null, primary_key
 from sooner.progressive.gates import CannotGate, gate_of
 from sooner.progressive.openness import selects_by_estimate, uncertain_columns
@@ -24,6 +25,11 @@ from sooner.storage.layout import REPLICATE
 
 if TYPE_CHECKING:
     from sooner.progressive.cut import Cutter
+
+# From so many rows on it pays to look for what rules out most of a static part,
+_LARGE_STATIC = 500_000
+# which must have lost most of its own rows to a filter.
+_FEW = 0.25
 
 
 def cut_join(cutter: Cutter, plan: Join, first: int) -> Part:
@@ -128,9 +134,12 @@ def _with_static(cutter: Cutter, plan: Join, left: Part, right: Part) -> Part:
         )
         if joined_before is not None:
             return joined_before
-    static = cutter.static(right if streams_left else left)
     delta = left if streams_left else right
+    part = right if streams_left else left
     assert delta.carried is not None
+    if plan.kind is JoinKind.INNER:
+        part = _reduced(cutter, plan, delta, part)
+    static = cutter.static(part)
 
     def joined(side: Relation) -> Join:
         return (
@@ -157,6 +166,59 @@ def _static_partner(cutter: Cutter, plan: Join, delta: Part, static: Part) -> Pa
                 cutter.statics[name] = both
                 return replace(delta, plan=new, carried=carried)
     return None
+
+
+def _reduced(cutter: Cutter, plan: Join, delta: Part, static: Part) -> Part:
+    """A large static part without rows whose partners another static part rules out.
+
+    Where both meet the same column of the delta, their columns are equal to each other: of all
+    suppliers of parts only those of green parts are kept.
+    """
+    if static.expected_rows < _LARGE_STATIC:
+        return static
+    best: tuple[float, Relation, str, str] | None = None
+    for ours, theirs in _pairs(plan.condition, delta.plan, static.plan):
+        for partner, met, key in _static_partners(cutter, delta.plan):
+            share = _share_left(cutter, partner)
+            if met == ours and share <= _FEW and (best is None or share < best[0]):
+                best = (share, partner, key, theirs)
+    if best is None:
+        return static
+    _, partner, key, theirs = best
+    keys = Project(partner, (Item("__reduced", column(key)),))
+    same = exp.EQ(this=column(theirs), expression=column("__reduced"))
+    return replace(static, plan=Join(static.plan, keys, JoinKind.SEMI, same))
+
+
+def _static_partners(cutter: Cutter, delta: Relation) -> Iterator[tuple[Relation, str, str]]:
+    """Static parts that every row of a delta has met, the column it met them by, and theirs."""
+    match delta:
+        case Filter():
+            yield from _static_partners(cutter, delta.child)
+        case Join() if delta.kind is JoinKind.INNER:
+            for scan, other in ((delta.left, delta.right), (delta.right, delta.left)):
+                if isinstance(scan, Scan) and scan.table in cutter.statics:
+                    for met, key in _pairs(delta.condition, other, scan):
+                        yield cutter.statics[scan.table], met, key
+                yield from _static_partners(cutter, other)
+
+
+def _share_left(cutter: Cutter, static: Relation) -> float:
+    """Of the rows of the largest table of a static part, the share that is left in it."""
+    largest = max(cutter.sizes.of(node).rows for node in walk(static) if isinstance(node, Scan))
+    return cutter.sizes.of(static).rows / max(1.0, largest)
+
+
+def _pairs(condition: Scalar | None, one: Relation, other: Relation) -> list[tuple[str, str]]:
+    """The columns of both relations that a condition says to be equal."""
+    found = []
+    for part in conjuncts(condition):
+        sides = equality_sides(part)
+        if sides is not None and all(isinstance(side, exp.Column) for side in sides):
+            for a, b in (sides, sides[::-1]):
+                if a.name in one.name_set and b.name in other.name_set:
+                    found.append((a.name, b.name))
+    return found
 
 
 def _exists(cutter: Cutter, plan: Join, left: Part, right: Part) -> Part:

@@ -254,7 +254,9 @@ class Gated:
         passed = self._passed.estimated(Scaling(np.zeros(1), 0.0))
         now = self._waiting.filter(pa.array(passes)).select(list(passed.columns))
         columns = {
-            name: pa.chunked_array([*column.chunks, *now.column(name).cast(column.type).chunks])
+            name: pa.chunked_array(
+                [*column.chunks, *now.column(name).cast(column.type).chunks], column.type
+            )
             for name, column in passed.columns.items()
             if isinstance(column, pa.ChunkedArray)
         }

@@ -177,9 +177,8 @@ def _obstacle(plan: Relation) -> str | None:
 def _cost(stream: Stream) -> tuple[float, int]:
     """What is read before the first answer and what is handled again for each; then estimates."""
     kept = sum(state.expected_rows for state in stream.cut.states)
-    for node in walk(stream.cut.top):
-        if isinstance(node, Scan) and node.table in stream.cut.statics:
-            kept += estimate(stream.cut.statics[node.table], stream.infos).rows
+    for static in stream.cut.statics.values():
+        kept += estimate(static, stream.infos).rows
     # Groups that come complete are exact at once; others are estimates.
     estimated = sum(state.aggregate is not None for state in stream.cut.states)
     return stream.static_bytes + kept * _BYTES_OF_A_KEPT_ROW, estimated
