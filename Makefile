@@ -1,7 +1,7 @@
 SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow fuzz bench check lock clean
+.PHONY: help setup demo test test-unit test-slow fuzz bench check lock clean
 
 SF ?= 1
 ARGS ?=
@@ -30,6 +30,9 @@ demo: setup ## Answer a query on TPC-H data; SF=0.1 for a tenth of it; kept in .
 
 test: setup ## Run all tests but the long ones; ARGS="-k answer" to choose
 	@$(WITH_JAVA) $(PY) -m pytest $(ARGS)
+
+test-unit: setup ## Run only what needs no Java and no simulation: seconds
+	@$(PY) -m pytest -m "not spark and not slow and not postgres and not simulation" $(ARGS)
 
 test-slow: setup ## Run the long tests
 	@$(WITH_JAVA) $(PY) -m pytest $(SLOW) $(ARGS)

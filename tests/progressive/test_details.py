@@ -55,6 +55,7 @@ def test_groups_that_are_estimated_are_no_list_that_grows() -> None:
     assert rows_expected(Aggregate(SCAN, ("g",)), (ROWS,), 30, 0.25) is None
 
 
+@pytest.mark.simulation
 def test_share_of_rows_in_groups_not_seen_over_many_seeds() -> None:
     """Zipf groups of clustered keys: too high by no more than leaving a replicate out makes it."""
     rng = np.random.default_rng(1)

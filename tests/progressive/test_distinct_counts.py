@@ -128,6 +128,7 @@ def replayed(kind: str, values: int, t: float) -> tuple[DistinctCount, Interval,
         ("zipf", 3000, 0.1, 0.20, 0.30),  # as measured: skew is not estimated, it is said
     ],
 )
+@pytest.mark.simulation
 def test_bias(kind: str, values: int, t: float, low: float, high: float) -> None:
     found, _, truth = replayed(kind, values, t)
     assert low <= found.theta[0].mean() / truth <= high

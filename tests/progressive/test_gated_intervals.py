@@ -21,6 +21,8 @@ from sooner.progressive.states import Kept
 from sooner.statistics.arrays import Floats
 from sooner.storage.layout import REPLICATE
 
+pytestmark = pytest.mark.simulation
+
 KEYS = 2000
 REPLICATES = 32
 TABLES = {"s": TableInfo(scrambles=(("k",),), facts=TableFacts(rows=10_000))}

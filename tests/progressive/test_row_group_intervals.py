@@ -29,6 +29,8 @@ from sooner.storage import DataFile, Source, Table
 from sooner.storage.layout import REPLICATE
 from sooner.storage.row_groups import RowGroup
 
+pytestmark = pytest.mark.simulation
+
 GROUPS = 4
 SEEDS = 200
 SCHEMA = pa.schema([("g", pa.int64()), ("s", pa.float64()), ("m", pa.float64()), ("n", pa.int64())])

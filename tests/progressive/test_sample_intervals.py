@@ -23,6 +23,9 @@ from sooner.storage.layout import REPLICATE
 R, BLOCKS, KEYS, ROWS = 32, 64, 2000, 20_000
 
 
+pytestmark = pytest.mark.simulation
+
+
 @cache
 def population(kind: str) -> pa.Table:
     """Rows of keys of unlike size, alike within a key, in the blocks and replicates of their keys.

@@ -179,6 +179,7 @@ def replayed(
         ("skewed", 0.5, "stddev_pop", 0.025, 0.025),
     ],
 )
+@pytest.mark.simulation
 def test_coverage_and_bias(kind: str, t: float, name: str, known: float, wrong: float) -> None:
     """How many cells have an interval, and how many have one that does not hold the truth."""
     found, estimate, truth = replayed(kind, t, name)

@@ -58,6 +58,7 @@ def resampled(keys: int, t: float, seeds: int = 1000) -> tuple[np.ndarray, ...]:
         ("skewed", 60, 0.5, 0.909),
     ],
 )
+@pytest.mark.simulation
 def test_coverage_of_an_average(kind: str, keys: int, t: float, short: float | None) -> None:
     rows, values = clustered(keys) if kind == "clustered" else skewed(keys)
     weights, read, starts = resampled(keys, t)

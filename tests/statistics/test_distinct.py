@@ -129,6 +129,7 @@ def table(cells: np.ndarray, seeds: int) -> np.ndarray:
         ("zipf", 3000, 0.5, 0.60, 0.72),
     ],
 )
+@pytest.mark.simulation
 def test_bias(kind: str, values: int, t: float, low: float, high: float) -> None:
     case = found(kind, values, t)
     assert low <= case.theta[0].mean() / case.truth <= high

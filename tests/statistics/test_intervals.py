@@ -44,6 +44,7 @@ def figures(kind: str, t: float) -> dict[str, tuple[np.ndarray, np.ndarray, bool
 
 @pytest.mark.parametrize("t", PROGRESS)
 @pytest.mark.parametrize("kind", ["clustered", "skewed"])
+@pytest.mark.simulation
 def test_coverage(kind: str, t: float) -> None:
     for name, (theta, parts, positive, truth) in figures(kind, t).items():
         certain = parts.sum(axis=1) if "total" in name or "count" in name else None
@@ -53,6 +54,7 @@ def test_coverage(kind: str, t: float) -> None:
 
 @pytest.mark.parametrize("t", PROGRESS)
 @pytest.mark.parametrize("expected", [12, 30, 60])
+@pytest.mark.simulation
 def test_long_tails_need_the_log_scale(expected: int, t: float) -> None:
     """A small group of a large table; so many lognormal keys (σ = 1.5) of it are read on average."""
     values = np.random.default_rng(7).lognormal(0.0, 1.5, (1000, int(expected / t)))
@@ -66,6 +68,7 @@ def test_long_tails_need_the_log_scale(expected: int, t: float) -> None:
 
 
 @pytest.mark.parametrize("t", [0.1, 0.5])
+@pytest.mark.simulation
 def test_groups_of_three_keys(t: float) -> None:
     values = np.random.default_rng(7).lognormal(0.0, 1.5, (4000, int(3 / t)))
     (parts,) = draw(8, t, [values], 4000)
@@ -142,6 +145,7 @@ def test_simultaneous() -> None:
     assert simultaneous(0.95, 25) ** 25 == pytest.approx(0.95)
 
 
+@pytest.mark.simulation
 def test_cells_are_right_together_at_the_simultaneous_level() -> None:
     values = np.random.default_rng(1).normal(10.0, 1.0, (1000 * 25, R))
     theta = leave_one_out(values, np.ones(R), R * 1e6)

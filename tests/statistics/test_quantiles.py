@@ -88,6 +88,7 @@ def sampled(kind: str, t: float) -> tuple[np.ndarray, Sample]:
 @pytest.mark.parametrize("t", PROGRESS)
 @pytest.mark.parametrize("kind", ["clustered", "skewed"])
 @pytest.mark.parametrize("probability", [0.1, 0.5, 0.9])
+@pytest.mark.simulation
 def test_bias_and_coverage(kind: str, t: float, probability: float) -> None:
     values, sample = sampled(kind, t)
     truth = np.quantile(values, probability)

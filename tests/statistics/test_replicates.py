@@ -69,6 +69,7 @@ def test_effective_replicates() -> None:
 
 @pytest.mark.parametrize("t", PROGRESS)
 @pytest.mark.parametrize("kind", ["clustered", "skewed"])
+@pytest.mark.simulation
 def test_estimates_and_their_errors_are_not_biased(kind: str, t: float) -> None:
     keys, (rows, values, _, _, grouped) = sample(kind, t)
     for partials, column in ((values, 1), (grouped, 4)):
