@@ -41,6 +41,10 @@ QUERIES = {
     "most": """SELECT sum(play) AS p FROM s WHERE day < (SELECT max(day) FROM s)""",
     "keys with little": """SELECT sum(play) AS p FROM s
         WHERE buffer < (SELECT avg(buffer) FROM s AS i WHERE i.many = s.many)""",
+    "not a number": """SELECT count(*) AS n FROM s
+        WHERE odd > (SELECT avg(odd) FROM s)""",
+    "a NaN among the rows": """SELECT count(*) AS n FROM s
+        WHERE odd > (SELECT avg(buffer) FROM s AS i WHERE i.g = s.g)""",
     "text": """SELECT count(*) AS n FROM s WHERE t > (SELECT min(t) FROM s)""",
     "sum of users": """SELECT count(*) AS n FROM
         (SELECT k, sum(play) AS p FROM s GROUP BY k) WHERE p > (SELECT 40 * avg(play) FROM s)""",
@@ -70,6 +74,8 @@ def ready(
             "play": pa.array(generator.integers(1, 200, ROWS), pa.int32()),
             "day": pa.array(generator.integers(0, 30, ROWS), pa.int32()),
             "t": pa.array([f"x{n % 50:02}" for n in range(ROWS)]),
+            # One row makes the average NaN, and it may come late.
+            "odd": pa.array(np.where(np.arange(ROWS) == 7, np.nan, buffer), pa.float64()),
         }
     )
     place = tmp_path_factory.mktemp("gated")

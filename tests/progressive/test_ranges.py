@@ -60,6 +60,14 @@ def test_a_value_outside_its_range_is_noticed() -> None:
     assert not given.hold(Values(NOTHING, 1, (varying([[40.0], [40.0], [21.0]]),)))
 
 
+def test_a_value_that_became_nan_is_outside_every_range() -> None:
+    """Spark's NaN is larger than any number: what was decided by numbers no longer holds."""
+    given = Ranges(NOTHING, np.array([[21.1]]), np.array([[53.9]]))
+    nan = Values(NOTHING, 1, (varying([[np.nan]]),))
+    assert not given.hold(nan)
+    assert no_ranges(SLOW, {}).hold(nan)
+
+
 def test_ranges_grow_with_slack_and_only_get_narrower() -> None:
     start = no_ranges(SLOW, {})
     assert start.hold(Values(NOTHING, 1, (varying([[1e9]]),)))

@@ -335,6 +335,8 @@ class Progress:
     def _exact(self) -> Answer:
         if any(isinstance(one, Gated) for one in self._kept):
             self._states()  # what was decided by ranges that do not hold is taken back
+            if not all(one.is_sure for one in self._kept if isinstance(one, Gated)):
+                return self._as_written()
         tables: dict[str, pa.Table] = {}
         for one in self._kept:
             if isinstance(one, Gated):

@@ -89,6 +89,8 @@ class Gated:
         self.schema = schema
         self.recoveries = 0
         self.judged = 0
+        # Whether all that was decided holds for the values as they are now.
+        self.is_sure = True
         self._replicates = replicates
         self._slack = slack
         self._passed = Kept(replace(state, gates=()), schema, replicates)
@@ -180,10 +182,12 @@ class Gated:
         Raises ``NotNumeric`` where only Spark knows the values: then every row waits until the end.
         """
         self._values = None
+        self.is_sure = len(self._ranges) == 1
         values = tuple(values_of(gate, states, self._slack) for gate in self.state.gates)
         if not self._hold(len(self._ranges) - 1, values):
             self._go_back(values, reader)
         self._values = values
+        self.is_sure = True
         self.judged = self.waiting
         if progress >= 1.0:
             return

@@ -74,7 +74,10 @@ class Ranges:
         )
         for check, (low, high) in enumerate(zip(self.low, self.high, strict=True)):
             found = values.versions(check)[:, at]
-            # A version that is not a number says nothing.
+            # A version that is not a number says nothing, but a value that became NaN is outside.
+            said = np.isfinite(low) | np.isfinite(high)
+            if (np.isnan(found[0]) & said).any():
+                return False
             if ((found < low - _slip(low)) | (found > high + _slip(high))).any():
                 return False
         return True
@@ -104,7 +107,8 @@ class Ranges:
             below, above = ours < low - _slip(low), ours > high + _slip(high)
             yes, no = _decided(check.comparison, below, above)
             passes &= yes
-            fails |= no | np.isnan(ours)
+            # A comparison with null is never true; NaN, to Spark the largest number, waits for Spark.
+            fails |= no | rows.column(check.column).is_null().to_numpy()
         return passes, fails
 
 
