@@ -83,6 +83,9 @@ class Streaming:
             rows = lower(self._spark, plan)
             # Every batch reads them: as many pieces as cores, not as many as there were files.
             rows = rows.coalesce(self._spark.sparkContext.defaultParallelism)
+            # Spark keeps equal plans once, for whoever asks: another query's end would take ours away,
+            # and what ours then builds would never be given back. This makes the plan our own.
+            rows = rows.where(f"'{self._prefix}' IS NOT NULL")
             frame = rows.persist(StorageLevel.MEMORY_AND_DISK)
         self._kept.append(frame)
         self._view(name, frame)
