@@ -8,7 +8,7 @@ on which rows were decided, the state goes back to before that range and reads o
 from __future__ import annotations
 
 import copy
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -22,7 +22,6 @@ from sooner.progressive.estimates import Rows, Varying, certain_rows
 from sooner.progressive.gates import (
     UNDECIDED,
     CannotGate,
-    Gate,
     decided,
     partial_groups,
     passing,
@@ -31,17 +30,9 @@ from sooner.progressive.gates import (
 from sooner.progressive.partials import Scaling
 from sooner.progressive.parts import State
 from sooner.progressive.places import places
-from sooner.progressive.ranges import (
-    Values,
-    compare,
-    narrowed,
-    no_ranges,
-    numbers,
-    values_of,
-)
+from sooner.progressive.ranges import Values, narrowed, no_ranges, values_of
 from sooner.progressive.states import Kept, TooManyRows, nullable
-from sooner.statistics import all_but_one
-from sooner.statistics.arrays import Floats
+from sooner.progressive.versions import Sums, replicate_of, versions_of
 from sooner.storage.layout import REPLICATE
 
 _MOST_WAITING = 2_000_000
@@ -248,24 +239,18 @@ class Gated:
     def estimated(self, scaling: Scaling) -> Rows:
         """The state's value as it looks now, by the values of the last :meth:`settle`."""
         assert self._waiting is not None and self._values is not None
-        versions = _versions(self.state.gates, self._values, self._waiting)
+        versions = versions_of(self.state.gates, self._values, self._waiting)
         if self.state.aggregate is None:
             return self._list(next(versions))
         return self._groups(scaling, list(versions))
 
     def _list(self, passes: npt.NDArray[np.bool_]) -> Rows:
         assert self._waiting is not None
-        passed = self._passed.estimated(Scaling(np.zeros(1), 0.0))
-        now = self._waiting.filter(pa.array(passes)).select(list(passed.columns))
-        columns = {
-            name: pa.chunked_array(
-                [*column.chunks, *now.column(name).cast(column.type).chunks], column.type
-            )
-            for name, column in passed.columns.items()
-            if isinstance(column, pa.ChunkedArray)
-        }
-        chosen = np.arange(passed.count + now.num_rows) >= passed.count
-        return Rows(columns, chosen)
+        passed = self._passed.table
+        now = self._waiting.filter(pa.array(passes)).select(passed.column_names)
+        both = pa.concat_tables([passed, now.cast(passed.schema)])
+        columns = dict(zip(both.column_names, both.columns, strict=True))
+        return Rows(columns, np.arange(both.num_rows) >= passed.num_rows)
 
     def _groups(self, scaling: Scaling, versions: Sequence[npt.NDArray[np.bool_]]) -> Rows:
         assert self._waiting is not None and self.state.aggregate is not None
@@ -284,8 +269,8 @@ class Gated:
             else np.zeros(table.num_rows, np.int64)
             for table in (passed, waiting)
         ]
-        own = _replicate(self._waiting)
-        sums = _Sums(at[0], _replicate(passed), at[1], own, versions, (count, self._replicates))
+        own = replicate_of(self._waiting)
+        sums = Sums(at[0], replicate_of(passed), at[1], own, versions, (count, self._replicates))
         columns: dict[str, pa.ChunkedArray | Varying] = {
             key: groups.column(key) for key in keys if groups is not None
         }
@@ -317,88 +302,3 @@ class Gated:
                 if not len(seen) or np.median(seen) < fewest:
                     return False
         return True
-
-
-@dataclass(frozen=True)
-class _Part:
-    """A partial sum of each group: in R + 1 versions, by replicate, and what of it is certain."""
-
-    left: Floats
-    by_replicate: Floats
-    certain: Floats
-    seen: npt.NDArray[np.bool_]
-
-    def scaled(self, scaling: Scaling) -> Floats:
-        rows = all_but_one(scaling.rows)
-        scale = np.full_like(rows, np.nan)
-        np.divide(scaling.total, rows, out=scale, where=rows > 0)
-        return self.left * scale[:, None]
-
-
-@dataclass(frozen=True)
-class _Sums:
-    """Where passed and waiting rows go, and in which versions the waiting ones pass."""
-
-    passed: npt.NDArray[np.int64]
-    passed_replicate: npt.NDArray[np.int64]
-    waiting: npt.NDArray[np.int64]
-    waiting_replicate: npt.NDArray[np.int64]
-    versions: Sequence[npt.NDArray[np.bool_]]
-    shape: tuple[int, int]
-
-    @property
-    def present(self) -> npt.NDArray[np.bool_]:
-        found = np.zeros(self.shape[0], np.bool_)
-        found[self.passed] = True
-        found[self.waiting[self.versions[0]]] = True
-        return found
-
-    def of(self, passed: pa.ChunkedArray, waiting: pa.ChunkedArray) -> _Part:
-        count, replicates = self.shape
-        sure, open_ = numbers(passed), numbers(waiting)
-        by_replicate = self._by_replicate(self.passed, self.passed_replicate, sure)
-        left = all_but_one(by_replicate)
-        values = np.nan_to_num(open_)
-        now = self.versions[0]
-        for version in range(replicates + 1):
-            passes = self.versions[min(version, len(self.versions) - 1)]
-            kept = passes & (self.waiting_replicate != version - 1)
-            left[version] += np.bincount(self.waiting[kept], values[kept], count)
-        more = self._by_replicate(self.waiting[now], self.waiting_replicate[now], open_[now])
-        seen = np.zeros(count, np.bool_)
-        seen[self.passed[~np.isnan(sure)]] = True
-        seen[self.waiting[now & ~np.isnan(open_)]] = True
-        return _Part(left, by_replicate + more, by_replicate.sum(axis=1), seen)
-
-    def _by_replicate(
-        self, at: npt.NDArray[np.int64], replicate: npt.NDArray[np.int64], values: Floats
-    ) -> Floats:
-        count, replicates = self.shape
-        flat = np.bincount(at * replicates + replicate, np.nan_to_num(values), count * replicates)
-        return np.asarray(flat.reshape(count, replicates), np.float64)
-
-
-def _replicate(table: pa.Table) -> npt.NDArray[np.int64]:
-    if REPLICATE not in table.column_names:
-        return np.zeros(table.num_rows, np.int64)
-    return np.asarray(table.column(REPLICATE).to_numpy(), np.int64)
-
-
-def _versions(
-    gates: Sequence[Gate], values: Sequence[Values], rows: pa.Table
-) -> Iterator[npt.NDArray[np.bool_]]:
-    """Which rows pass, in each version there is of the values."""
-    at = [
-        places(one.keys, rows.select([ours for ours, _ in gate.keys]))
-        for gate, one in zip(gates, values, strict=True)
-    ]
-    depth = max(len(one.versions(t)) for one in values for t in range(len(one.columns)))
-    ours = {t.column: numbers(rows.column(t.column)) for gate in gates for t in gate.checks}
-    for version in range(depth):
-        passes = np.ones(rows.num_rows, np.bool_)
-        for gate, one, place in zip(gates, values, at, strict=True):
-            for number, check in enumerate(gate.checks):
-                theta = one.versions(number)
-                theirs = np.append(theta[min(version, len(theta) - 1)], np.nan)[place]
-                passes &= compare(check.comparison, ours[check.column], theirs)
-        yield passes

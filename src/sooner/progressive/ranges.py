@@ -16,6 +16,7 @@ from sqlglot import exp
 
 from sooner.progressive.estimates import Column, Extreme, Rows, Varying
 from sooner.progressive.gates import Gate, range_columns
+from sooner.progressive.numbers import numbers
 from sooner.progressive.places import places
 from sooner.progressive.top import item, over_estimates
 from sooner.statistics import effective_replicates, jackknife_error
@@ -45,9 +46,7 @@ class Values:
         if isinstance(column, Varying):
             return column.theta
         values = column.values if not isinstance(column, pa.ChunkedArray) else column
-        return np.asarray(
-            values.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False), np.float64
-        )[None, :]
+        return numbers(values)[None, :]
 
     def replicates(self, check: int) -> npt.NDArray[np.int64]:
         """In how many replicates the value of each key was seen."""
@@ -154,13 +153,6 @@ def narrowed(old: Ranges, values: Values, progress: float, slack: float) -> Rang
     low[:, at] = np.fmax(low[:, at], old.low)
     high[:, at] = np.fmin(high[:, at], old.high)
     return Ranges(values.keys, low, high)
-
-
-def numbers(column: pa.ChunkedArray) -> Floats:
-    """A column as floating numbers, null being not a number."""
-    return np.asarray(
-        column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False), np.float64
-    )
 
 
 def compare(comparison: type[exp.Expr], ours: Floats, theirs: Floats) -> npt.NDArray[np.bool_]:

@@ -19,6 +19,7 @@ from sooner.algebra import Aggregate, Column, Item, Project, Relation, Scan
 from sooner.algebra.scalar import column, columns_of
 from sooner.progressive.estimates import Column as Estimate
 from sooner.progressive.estimates import Rows, Varying, certain_rows
+from sooner.progressive.numbers import numbers
 from sooner.progressive.partials import Scaling
 from sooner.progressive.parts import CannotStream, State
 from sooner.progressive.places import places
@@ -164,10 +165,10 @@ class Sampled:
                 (count, self._replicates),
                 self._share,
             )
-        numbers = np.array(values.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False))
+        found = numbers(values).copy()
         # Spark's NaN is the greatest number; null is left out.
-        numbers[np.isnan(numbers) & pc.is_valid(values).to_numpy(zero_copy_only=False)] = np.inf
-        sample = sample_of(numbers, group, replicate, (count, self._replicates))
+        found[np.isnan(found) & pc.is_valid(values).to_numpy(zero_copy_only=False)] = np.inf
+        sample = sample_of(found, group, replicate, (count, self._replicates))
         return Woodruff.of(sample, one.probability, self._share)
 
 

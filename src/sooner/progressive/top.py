@@ -14,6 +14,7 @@ from sooner.algebra import Filter, Join, JoinKind, Limit, Project, Relation, Sca
 from sooner.algebra.scalar import Scalar, SortKey, columns_of, conjuncts, is_column
 from sooner.progressive.estimates import Column, Extreme, Guess, Rows, Varying, weaker
 from sooner.progressive.evaluate import NotNumeric, evaluate
+from sooner.progressive.numbers import numbers
 from sooner.progressive.places import places
 from sooner.statistics import effective_replicates, jackknife_error
 from sooner.statistics.arrays import Floats
@@ -148,8 +149,7 @@ def _numbers(rows: Rows, names: frozenset[str]) -> dict[str, Floats]:
         elif pa.types.is_decimal(column.type) or pa.types.is_primitive(column.type):
             if pa.types.is_temporal(column.type):
                 raise NotNumeric(name)
-            numbers = column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
-            found[name] = np.asarray(numbers, np.float64)[None, :]
+            found[name] = numbers(column)[None, :]
         else:
             raise NotNumeric(name)
     return found

@@ -15,6 +15,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from sooner.algebra.scalar import Scalar
+from sooner.progressive.numbers import numbers
 from sooner.statistics import (
     Moments,
     deviations,
@@ -36,7 +37,7 @@ class Spread:
 
     def exact(self, parts: Sequence[pa.ChunkedArray], type_: pa.DataType) -> pa.Array:
         """The value of each group; as Spark's, null for no values, and for one if of a sample."""
-        n, _, variance = (_numbers(part) for part in parts)
+        n, _, variance = (numbers(part) for part in parts)
         few = n <= (1.0 if self.is_sample else 0.0)
         if self.is_sample:
             variance = variance * (n / np.where(few, 1.0, n - 1.0))
@@ -85,7 +86,7 @@ def merge_spreads(
     >>> [round(part[0].as_py(), 3) for part in merge_spreads(np.array([0, 0]), 1, columns)]
     [3, 3.0, 4.667]
     """
-    n, mean, variance = (_numbers(part) for part in parts)
+    n, mean, variance = (numbers(part) for part in parts)
     none = n == 0
     mean, variance = np.where(none, 0.0, mean), np.where(none, 0.0, variance)
 
@@ -122,10 +123,3 @@ def spread_contributions(parts: Sequence[Floats]) -> Floats:
 def _moments(parts: Sequence[Floats]) -> Moments:
     n, mean, variance = parts
     return Moments(n, mean, variance * n)
-
-
-def _numbers(part: pa.ChunkedArray) -> Floats:
-    """Values as floating numbers; null is not a number, and has a count of zero beside it."""
-    return np.asarray(
-        part.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False), np.float64
-    )

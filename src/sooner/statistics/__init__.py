@@ -27,6 +27,7 @@ from sooner.statistics.replicates import (
     effective_replicates,
     jackknife_error,
     leave_one_out,
+    scale_up,
 )
 
 __all__ = [
@@ -58,6 +59,7 @@ __all__ = [
     "quantile_interval",
     "reduce_moments",
     "sample_of",
+    "scale_up",
     "simultaneous",
     "student_interval",
 ]

@@ -33,10 +33,20 @@ def leave_one_out(partials: Floats, rows: Floats, total_rows: float) -> Floats:
     [60.0, 66.7, 53.3, 60.0]
     """
     left = all_but_one(np.asarray(partials, dtype=np.float64))
-    left_rows = all_but_one(np.asarray(rows, dtype=np.float64))
-    scale = np.full_like(left_rows, np.nan)
-    np.divide(total_rows, left_rows, out=scale, where=left_rows > 0)
+    scale = scale_up(rows, total_rows)
     return left * (scale[:, None] if scale.ndim == 1 else scale)
+
+
+def scale_up(rows: Floats, total_rows: float) -> Floats:
+    """What a sum of the rows read is multiplied by, all replicates read (first) and without each.
+
+    >>> scale_up(np.array([10.0, 10.0, 20.0]), 400.0).round(1).tolist()
+    [10.0, 13.3, 13.3, 20.0]
+    """
+    left = all_but_one(np.asarray(rows, dtype=np.float64))
+    scale = np.full_like(left, np.nan)
+    np.divide(total_rows, left, out=scale, where=left > 0)
+    return scale
 
 
 def all_but_one(parts: Floats) -> Floats:
