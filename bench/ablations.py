@@ -112,7 +112,9 @@ class Run:
 
     def _prefixes(self, streaming: Streaming, stream: Stream, plan: object) -> float:
         start, read = perf_counter(), []
-        for blocks in batches(stream.blocks, self.request.seed, self.request.batches):
+        for blocks in batches(
+            stream.blocks, self.request.seed, self.request.batches, stream.bytes / stream.blocks
+        ):
             read += blocks
             streaming.run(plan, read, join_hints(stream, len(read) / stream.blocks))
         return perf_counter() - start

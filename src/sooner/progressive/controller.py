@@ -221,7 +221,9 @@ class Progress:
         for one in self._samples:
             rows = self._total(one.state.counted)
             most = min(most, blocks_at_once(rows, self._stream.blocks))
-        for batch in batches(self._stream.blocks, self._request.seed, self._request.batches):
+        stream, request = self._stream, self._request
+        size = stream.bytes / stream.blocks
+        for batch in batches(stream.blocks, request.seed, request.batches, size):
             yield from (batch[first : first + most] for first in range(0, len(batch), most))
 
     @property
