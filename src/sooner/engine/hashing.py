@@ -15,13 +15,13 @@ from sooner.storage.records import KeyType, Scramble, Table
 
 REPLICATES = 32
 
-_WHOLE_NUMBERS = frozenset({"tinyint", "smallint", "int", "bigint"})
+WHOLE_NUMBERS = frozenset({"tinyint", "smallint", "int", "bigint"})
 _AS_TEXT = ("string", "varchar", "char", "date", "timestamp", "decimal", "boolean")
 
 
 def canonical_type(column: str, data_type: str | None) -> KeyType:
     """The type a key column is cast to before hashing: Spark hashes int and bigint differently."""
-    if data_type in _WHOLE_NUMBERS or data_type == "timestamp":
+    if data_type in WHOLE_NUMBERS or data_type == "timestamp":
         return "bigint"
     if data_type is not None and data_type.startswith(_AS_TEXT):
         return "string"

@@ -21,6 +21,7 @@ from sooner.engine.hashing import (
     replicate_sql,
     unsigned_sql,
 )
+from sooner.engine.reordering import can_reorder, reorder
 from sooner.engine.rows import table_rows
 from sooner.engine.writing import Reservation, written_files
 from sooner.errors import InvalidArgument
@@ -89,8 +90,20 @@ def _comparable(data_type: str | None) -> str:
 def write_scramble(
     spark: SparkSession, table: Table, scramble: Scramble, reserved: Reservation
 ) -> Scramble:
-    """Write all blocks in one pass and return the scramble with its files."""
+    """Write all blocks and return the scramble with its files."""
     directory = reserved.directory("scramble")
+    with plain_errors():
+        if can_reorder(spark, table, scramble):
+            reorder(spark, table, scramble, directory)
+        else:
+            _write_with_spark(spark, table, scramble, directory)
+    return replace(scramble, directory=directory, files=written_files(directory))
+
+
+def _write_with_spark(
+    spark: SparkSession, table: Table, scramble: Scramble, directory: str
+) -> None:
+    """Any table by any key, in one shuffle."""
     hashed = table_rows(spark, table).selectExpr(
         "*", f"{hash_sql(table, scramble.by, scramble.types, scramble.salt)} AS {HASH}"
     )
@@ -99,18 +112,16 @@ def write_scramble(
         f"{replicate_sql(HASH, scramble.replicates)} AS {REPLICATE}",
         HASH,
     )
-    with plain_errors():
-        (
-            # Each Spark partition is one block and one file.
-            placed.repartitionById(scramble.blocks, expr(block_sql(HASH, scramble.blocks)))
-            # By one long Spark sorts bits and compares no rows: a fifth of the whole time.
-            .sortWithinPartitions(expr(unsigned_sql(HASH)))
-            .drop(HASH)
-            .write.options(**_row_groups(table, scramble))
-            .parquet(directory)
-        )
+    (
+        # Each Spark partition is one block and one file.
+        placed.repartitionById(scramble.blocks, expr(block_sql(HASH, scramble.blocks)))
+        # By one long Spark sorts bits and compares no rows: a fifth of the whole time.
+        .sortWithinPartitions(expr(unsigned_sql(HASH)))
+        .drop(HASH)
+        .write.options(**_row_groups(table, scramble))
+        .parquet(directory)
+    )
     _into_blocks(directory)
-    return replace(scramble, directory=directory, files=written_files(directory))
 
 
 def _row_groups(table: Table, scramble: Scramble) -> dict[str, int]:

@@ -42,9 +42,9 @@ def reads_alike(type_: str, arrow: pa.DataType) -> bool:
         return bool(arrow == pa.decimal128(int(found[1]), int(found[2])))
     match type_:
         case "string":
-            return bool(pa.types.is_string(arrow) or pa.types.is_large_string(arrow))
+            return arrow in (pa.string(), pa.large_string(), pa.string_view())
         case "binary":
-            return bool(pa.types.is_binary(arrow) or pa.types.is_large_binary(arrow))
+            return arrow in (pa.binary(), pa.large_binary(), pa.binary_view())
         case "date":
             return bool(arrow == pa.date32())
         case "timestamp" | "timestamp_ntz":
