@@ -31,8 +31,9 @@ demo: setup ## Answer a query on TPC-H data; SF=0.1 for a tenth of it; kept in .
 test: setup ## Run all tests but the long ones; ARGS="-k answer" to choose
 	@$(WITH_JAVA) $(PY) -m pytest $(ARGS)
 
+test-unit: export PYTHONDONTWRITEBYTECODE :=
 test-unit: setup ## Run only what needs no Java and no simulation: seconds
-	@$(PY) -m pytest -m "not spark and not slow and not postgres and not simulation" $(ARGS)
+	@$(PY) -m pytest -m "not spark and not slow and not postgres and not simulation" -n auto $(ARGS)
 
 test-slow: setup ## Run the long tests
 	@$(WITH_JAVA) $(PY) -m pytest $(SLOW) $(ARGS)

@@ -138,6 +138,7 @@ def test_bias(kind: str, values: int, t: float, low: float, high: float) -> None
 @pytest.mark.parametrize(
     ("kind", "values"), [("alike", 100), ("alike", 500), ("random", 3000), ("zipf", 3000)]
 )
+@pytest.mark.simulation
 def test_no_end_is_wrong_more_often_than_said(kind: str, values: int, t: float) -> None:
     found, ends, truth = replayed(kind, values, t)
     assert (ends.low <= truth).all() and (found.theta[0] >= ends.low).all()

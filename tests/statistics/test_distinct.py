@@ -140,6 +140,7 @@ def test_bias(kind: str, values: int, t: float, low: float, high: float) -> None
     ("kind", "values"),
     [("alike", 100), ("alike", 500), ("random", 500), ("random", 3000), ("zipf", 3000)],
 )
+@pytest.mark.simulation
 def test_no_end_is_wrong_more_often_than_said(kind: str, values: int, t: float) -> None:
     case = found(kind, values, t)
     np.testing.assert_array_equal(case.bounds.low, case.seen)
@@ -149,11 +150,13 @@ def test_no_end_is_wrong_more_often_than_said(kind: str, values: int, t: float) 
 
 
 @pytest.mark.parametrize(("values", "t"), [(100, 0.5), (500, 0.5)])
+@pytest.mark.simulation
 def test_an_upper_end_is_given_where_values_are_alike(values: int, t: float) -> None:
     assert found("alike", values, t).bounds.known.mean() > 0.9
 
 
 @pytest.mark.parametrize("t", PROGRESS)
+@pytest.mark.simulation
 def test_skew_leaves_no_upper_end(t: float) -> None:
     case = found("zipf", 3000, t)
     assert case.skewed.all() and np.isnan(case.bounds.high).all()

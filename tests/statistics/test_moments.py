@@ -87,6 +87,7 @@ SHORT = {("skewed", 0.02): 0.840, ("skewed", 0.1): 0.827, ("skewed", 0.5): 0.811
 
 @pytest.mark.parametrize("t", PROGRESS)
 @pytest.mark.parametrize("kind", ["clustered", "skewed"])
+@pytest.mark.simulation
 def test_variance_of_clusters(kind: str, t: float) -> None:
     """All rows of a key have its mean value here."""
     keys, (rows, values, squares, _, _) = sample(kind, t)
@@ -122,6 +123,7 @@ def groups(
 
 
 @pytest.mark.parametrize("t", PROGRESS)
+@pytest.mark.simulation
 def test_many_groups(t: float) -> None:
     total, average, truth, mean = groups(t, 30, 0.0)
     assert_covers(coverage(total, truth))

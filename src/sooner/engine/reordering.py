@@ -80,7 +80,8 @@ def can_reorder(spark: SparkSession, table: Table, scramble: Scramble) -> bool:
     if any(group.columns[name].nulls != 0 for group in groups for name in scramble.by):
         return False  # a row without a key hashes its other columns, of any type
     rows, size = _totals(groups)
-    return rows * _row_bytes(size, rows, len(columns)) / scramble.blocks <= _MOST_BLOCK_BYTES
+    block_bytes = rows * _row_bytes(size, rows, len(columns)) / scramble.blocks
+    return rows > 0 and block_bytes <= _MOST_BLOCK_BYTES
 
 
 def reorder(spark: SparkSession, table: Table, scramble: Scramble, directory: str) -> None:
