@@ -260,11 +260,9 @@ class Database:
         return to_spark(self.spark, rows, columns)
 
     def _prepare(self, text: str, maps: Mapping[str, Map]) -> Prepared:
-        def registered() -> list[str]:
-            return [table.name for table in self._catalog.tables()]
-
         mine = aggregates.functions(self.spark)
-        return prepare(self.spark, registered, self._bind, text, maps, self._without, mine)
+        names = self._catalog.names
+        return prepare(self.spark, names, self._bind, text, maps, self._without, mine)
 
     def _lowered(
         self, prepared: Prepared, tables: Sequence[Table] | None = None

@@ -45,6 +45,7 @@ from sooner.storage.records import (
     total_rows,
 )
 from sooner.storage.rows import (
+    Stamp,
     delete_table,
     insert_change,
     insert_files,
@@ -52,6 +53,7 @@ from sooner.storage.rows import (
     insert_scramble,
     insert_version,
     load_table,
+    table_stamp,
 )
 from sooner.storage.widen import after_change
 
@@ -88,6 +90,7 @@ class Catalog:
         self.home = home if isinstance(home, Home) else Home(home)
         self.database = Database(url)
         self.home.claim(self.database.id)
+        self._read: dict[str, tuple[Stamp, Table]] = {}
 
     def __enter__(self) -> Catalog:
         return self
@@ -168,7 +171,21 @@ class Catalog:
                 raise InvalidArgument(
                     f"Table {row.name!r} has versions 1 to {row.version}, not {version}."
                 )
-            return load_table(connection, self.home, row, version or row.version)
+            if version is not None and version != row.version:
+                return load_table(connection, self.home, row, version)
+            # A query asks for its tables several times, and a scrambled one has thousands of files.
+            stamp = table_stamp(connection, row)
+            known = self._read.get(row.folded)
+            if known is not None and known[0] == stamp:
+                return known[1]
+            table = load_table(connection, self.home, row, row.version)
+            self._read[row.folded] = (stamp, table)
+            return table
+
+    def names(self) -> tuple[str, ...]:
+        """The names of all tables."""
+        with self.database.reading() as connection:
+            return tuple(connection.execute(select(d.tables.c.name)).scalars())
 
     def tables(self) -> tuple[Table, ...]:
         """All tables at their current versions, by name, as of one moment."""

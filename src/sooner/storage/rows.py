@@ -6,7 +6,7 @@ import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypeAlias
 
 from sqlalchemy import Connection, Row, delete, insert, select
 
@@ -25,6 +25,23 @@ from sooner.storage.records import (
     Table,
     What,
 )
+
+Stamp: TypeAlias = tuple[int, int, str, tuple[int, ...]]
+
+
+def table_stamp(connection: Connection, row: Row[Any]) -> Stamp:
+    """What changes whenever :func:`load_table` would give another current table than before.
+
+    Files are recorded with a version or a scramble and never change; facts do when they are counted anew.
+    """
+    scrambles = select(d.scrambles.c.id).where(d.scrambles.c.table_id == row.id)
+    ids = connection.execute(scrambles.order_by(d.scrambles.c.id)).scalars().all()
+    return row.id, row.version, _facts(connection, row.id, row.version), tuple(ids)
+
+
+def _facts(connection: Connection, table_id: int, version: int) -> str:
+    same = (d.versions.c.table_id == table_id, d.versions.c.version == version)
+    return str(connection.execute(select(d.versions.c.facts).where(*same)).scalar_one())
 
 
 def load_table(connection: Connection, home: Home, row: Row[Any], version: int) -> Table:
@@ -64,11 +81,6 @@ def load_table(connection: Connection, home: Home, row: Row[Any], version: int) 
         )
         if found.scramble_id in usable
     )
-    facts = connection.execute(
-        select(d.versions.c.facts).where(
-            d.versions.c.table_id == row.id, d.versions.c.version == version
-        )
-    ).scalar_one()
     return Table(
         id=row.id,
         name=row.name,
@@ -83,7 +95,7 @@ def load_table(connection: Connection, home: Home, row: Row[Any], version: int) 
         files=tuple(files[None, None]),
         scrambles=scrambles,
         changes=changes,
-        facts=decode_facts(facts),
+        facts=decode_facts(_facts(connection, row.id, version)),
     )
 
 
