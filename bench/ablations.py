@@ -113,7 +113,7 @@ class Run:
     def _prefixes(self, streaming: Streaming, stream: Stream, plan: object) -> float:
         start, read = perf_counter(), []
         for blocks in batches(
-            stream.blocks, self.request.seed, self.request.batches, stream.bytes / stream.blocks
+            stream.blocks, self.request.seed, self.request.batches, stream.block_bytes
         ):
             read += blocks
             streaming.run(plan, read, join_hints(stream, len(read) / stream.blocks))

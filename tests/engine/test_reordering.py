@@ -158,3 +158,17 @@ def test_a_file_that_changes_meanwhile(
             database.scramble("t", "big")
         assert not database.tables()[0].scrambles
     assert not list((tmp_path / "home").rglob("*.arrow"))
+
+
+def test_a_python_without_arrow_leaves_it_to_spark(
+    database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(*_: Any) -> None:
+        raise ModuleNotFoundError("No module named 'pyarrow'")
+
+    pq.write_table(many_types(), tmp_path / "t.parquet")
+    database.register("t", tmp_path / "t.parquet")
+    monkeypatch.setattr(reordering, "_gather", failing)
+    table = database.scramble("t", "big", blocks=3)
+    assert sum(file.rows or 0 for file in table.scrambles[0].files) == ROWS
+    assert len(placed(database.spark, table)) == ROWS

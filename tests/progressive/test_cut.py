@@ -5,7 +5,19 @@ from __future__ import annotations
 import pytest
 import sqlglot
 
-from sooner.algebra import Aggregate, Column, Item, Join, JoinKind, Limit, Opaque, Scan, Sort
+from sooner.algebra import (
+    Aggregate,
+    Column,
+    Filter,
+    Item,
+    Join,
+    JoinKind,
+    Limit,
+    Opaque,
+    Scan,
+    Sort,
+    walk,
+)
 from sooner.algebra.scalar import SortKey, column
 from sooner.analysis import ColumnFacts, TableFacts, TableInfo
 from sooner.progressive.cut import cut
@@ -80,3 +92,25 @@ def test_the_reason_is_the_plans_own() -> None:
     plan = Opaque("SELECT …", (Column("c1", "int"),), "GROUP BY ALL", ("t",))
     with pytest.raises(CannotStream, match="as written, because of GROUP BY ALL"):
         choose_stream(plan, {}, TABLES, None)
+
+
+@pytest.mark.parametrize("condition", ["c = b AND n = n_2", "v = n"])
+def test_a_large_static_part_loses_what_another_rules_out(condition: str) -> None:
+    """By a column of the stream that both meet, or because one meets the other."""
+    large = TableFacts(rows=1_000_000)
+    tables = {
+        "t": TableInfo(scrambles=(("k",),), facts=TableFacts(rows=10_000_000)),
+        "few": TableInfo(key=("a",), facts=TableFacts(rows=1000)),
+        "many": TableInfo(key=("b",), facts=large),
+    }
+    few = Filter(scan("few", "a", "n_2", "kind"), scalar("kind = 7"))
+    met = Join(scan("t", "k", "v", "c"), few, JoinKind.INNER, scalar("v = a"))
+    plan = Join(met, scan("many", "b", "n"), JoinKind.INNER, scalar(condition))
+    found = cut(Aggregate(plan, ("kind",), TOTAL), tables, {0: ("k",)})
+    kinds = [
+        node.kind
+        for static in found.statics.values()
+        for node in walk(static)
+        if isinstance(node, Join)
+    ]
+    assert kinds == [JoinKind.SEMI]

@@ -29,7 +29,6 @@ from sooner.engine.exact import arrow_schema
 from sooner.engine.hashing import WHOLE_NUMBERS
 from sooner.engine.row_groups import shifts_days
 from sooner.engine.rows import ddl
-from sooner.errors import QueryFailed
 from sooner.storage.expand import local_path
 from sooner.storage.layout import BLOCK, HASH, REPLICATE
 from sooner.storage.records import Scramble, Table
@@ -84,21 +83,25 @@ def can_reorder(spark: SparkSession, table: Table, scramble: Scramble) -> bool:
     return rows > 0 and block_bytes <= _MOST_BLOCK_BYTES
 
 
-def reorder(spark: SparkSession, table: Table, scramble: Scramble, directory: str) -> None:
-    """Write every block of the scramble into its own directory; the files are those that were registered."""
+def reorder(spark: SparkSession, table: Table, scramble: Scramble, directory: str) -> bool:
+    """Write every block of the scramble into its own directory.
+
+    Gives ``False``, with nothing left behind, where Spark's Python cannot do it: it may lack Arrow.
+    """
     groups = row_groups(table)
     work = _work(spark, table, scramble, groups, directory)
     pieces = _pieces(groups)
     os.makedirs(os.path.dirname(work.piece(0)))
     try:
         _each(spark, len(pieces), lambda number: _deal(work, number, pieces[number]))
-    except PythonException as error:
         check_unchanged(list(table.files))
-        said = [line for line in str(error).splitlines() if line and not line.startswith(" ")]
-        raise QueryFailed(f"{table.name} could not be scrambled: {said[-1]}") from error
-    check_unchanged(list(table.files))
-    _each(spark, scramble.blocks, lambda block: _gather(work, block, len(pieces)))
+        _each(spark, scramble.blocks, lambda block: _gather(work, block, len(pieces)))
+    except PythonException:
+        check_unchanged(list(table.files))
+        shutil.rmtree(directory)
+        return False
     shutil.rmtree(os.path.dirname(work.piece(0)))
+    return True
 
 
 def _work(

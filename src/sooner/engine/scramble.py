@@ -93,9 +93,8 @@ def write_scramble(
     """Write all blocks and return the scramble with its files."""
     directory = reserved.directory("scramble")
     with plain_errors():
-        if can_reorder(spark, table, scramble):
-            reorder(spark, table, scramble, directory)
-        else:
+        done = can_reorder(spark, table, scramble) and reorder(spark, table, scramble, directory)
+        if not done:
             _write_with_spark(spark, table, scramble, directory)
     return replace(scramble, directory=directory, files=written_files(directory))
 

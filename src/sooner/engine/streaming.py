@@ -37,6 +37,7 @@ class Streaming:
         self._streams: set[str] = set()
         self._row_groups: dict[str, RowGroups] = {}
         self._kept: list[DataFrame] = []
+        self._beside: dict[str, tuple[str, str, Sequence[str]]] = {}
         self._closed = False
 
     def __enter__(self) -> Streaming:
@@ -111,7 +112,19 @@ class Streaming:
 
     def provide(self, name: str, table: pa.Table) -> None:
         """Make a small local table readable under a name, in place of the one before."""
-        self._view(name, from_own_arrow(self._spark, table))
+        rows = from_own_arrow(self._spark, table)
+        if name in self._beside:
+            static, key, names = self._beside[name]
+            local = f"{name}__alone"
+            self._view(local, rows)
+            columns = ", ".join(quote(one) for one in names)
+            both = f"{quote(self._views[local])} JOIN {quote(self._views[static])} USING ({quote(key)})"
+            rows = self._spark.sql(f"SELECT {columns} FROM {both}")
+        self._view(name, rows)
+
+    def put_beside(self, name: str, static: str, key: str, columns: Sequence[str]) -> None:
+        """From now on rows provided under the name have columns of a kept plan beside them, by its key."""
+        self._beside[name] = (static, key, columns)
 
     def finish(self, plan: Relation, states: Mapping[str, pa.Table]) -> pa.Table:
         """The rows a plan gives over local tables that stand for its states."""

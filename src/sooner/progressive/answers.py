@@ -12,7 +12,15 @@ import pyarrow as pa
 
 from sooner.answer import Answer, Bounds, Status, Uncertainty
 from sooner.display import is_number
-from sooner.progressive.estimates import Column, Extreme, Guess, Rows, Varying, certain_rows
+from sooner.progressive.estimates import (
+    Column,
+    Deferred,
+    Extreme,
+    Guess,
+    Rows,
+    Varying,
+    certain_rows,
+)
 from sooner.statistics import simultaneous
 from sooner.statistics.arrays import Floats
 from sooner.statistics.intervals import Interval
@@ -86,7 +94,7 @@ def widest(rows: Rows, progress: float, confidence: float) -> float | None:
 
 
 def _values(column: Column, type_: pa.DataType) -> pa.ChunkedArray:
-    if isinstance(column, Extreme | Guess):
+    if isinstance(column, Extreme | Guess | Deferred):
         return column.values.cast(type_)
     if not isinstance(column, Varying):
         return column.cast(type_)

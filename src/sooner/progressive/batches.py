@@ -10,7 +10,7 @@ _LARGEST_SHARE = 0.15
 # Two blocks are read about as fast as one: most of the time goes into starting.
 _FIRST = 2
 # What is smaller takes Spark about as long to start as to read.
-_WORTH_ITS_JOBS = 100e6
+_WORTH_ITS_JOBS = 150e6
 
 
 def batches(
@@ -23,7 +23,7 @@ def batches(
 
     >>> [len(batch) for batch in batches(128, seed=7)]
     [2, 4, 8, 16, 19, 19, 19, 19, 19, 3]
-    >>> [len(batch) for batch in batches(128, seed=7, block_bytes=2e6)]
+    >>> [len(batch) for batch in batches(128, seed=7, block_bytes=3e6)]
     [2, 4, 8, 16, 32, 50, 16]
     >>> [len(batch) for batch in batches(8, seed=7, count=3)]
     [3, 3, 2]

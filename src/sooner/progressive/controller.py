@@ -21,10 +21,11 @@ from sooner.progressive.answers import METHOD, Moment, answer_of, unknown_answer
 from sooner.progressive.batches import batches
 from sooner.progressive.details import details
 from sooner.progressive.distinct_counts import KeptDistinct, kept
-from sooner.progressive.estimates import Rows
+from sooner.progressive.estimates import Deferred, Rows
 from sooner.progressive.evaluate import NotNumeric
 from sooner.progressive.gated import Gated
 from sooner.progressive.hints import join_hints
+from sooner.progressive.lookups import Lookup
 from sooner.progressive.openness import selects_by_estimate, uncertain_columns
 from sooner.progressive.partials import Scaling
 from sooner.progressive.parts import State, stream_name
@@ -103,6 +104,7 @@ class Progress:
         self._rows = {place: np.zeros(self._replicates) for place in stream.scans}
         self._left = stream.blocks
         self._kept: list[Keeper] = []
+        self._lookups: dict[str, Lookup] = {}
         self._has_answered = False
 
     def open(self) -> None:
@@ -112,6 +114,11 @@ class Progress:
         for name, plan in self._stream.cut.statics.items():
             self._streaming.keep(name, plan)
         for state in self._stream.cut.states:
+            if state.late is not None:
+                late = state.late
+                self._streaming.put_beside(state.name, late.static, late.key, late.names)
+                static = self._stream.cut.statics[late.static]
+                self._lookups[state.name] = Lookup(late, static, self._streaming)
             if state.gates:
                 self._kept.append(self._gated(state))
             elif state.samplers:
@@ -222,8 +229,7 @@ class Progress:
             rows = self._total(one.state.counted)
             most = min(most, blocks_at_once(rows, self._stream.blocks))
         stream, request = self._stream, self._request
-        size = stream.bytes / stream.blocks
-        for batch in batches(stream.blocks, request.seed, request.batches, size):
+        for batch in batches(stream.blocks, request.seed, request.batches, stream.block_bytes):
             yield from (batch[first : first + most] for first in range(0, len(batch), most))
 
     @property
@@ -278,11 +284,14 @@ class Progress:
                     states[one.state.name] = one.guessed(scaling, tables, self._streaming)
             else:
                 states[one.state.name] = one.estimated(scaling)
+            if one.state.name in self._lookups:
+                late = self._lookups[one.state.name]
+                states[one.state.name] = late.complete(states[one.state.name])
         return states
 
     def _tables(self, states: Mapping[str, Rows]) -> dict[str, pa.Table]:
         schemas = {one.state.name: one.schema for one in self._kept}
-        return {name: _table(rows, schemas[name]) for name, rows in states.items()}
+        return {name: _table(_own(rows), schemas[name]) for name, rows in states.items()}
 
     def _by_spark(self, states: Mapping[str, Rows]) -> Answer:
         """The top by Spark over the estimates alone: nothing is said of how far off they are."""
@@ -371,6 +380,12 @@ def _generation(one: Keeper) -> int:
 
 def _is_whole(number: object) -> bool:
     return isinstance(number, int) and not isinstance(number, bool)
+
+
+def _own(rows: Rows) -> Rows:
+    """Rows without the columns that are looked up."""
+    own = {n: column for n, column in rows.columns.items() if not isinstance(column, Deferred)}
+    return Rows(own, rows.chosen)
 
 
 def _table(rows: Rows, schema: pa.Schema) -> pa.Table:

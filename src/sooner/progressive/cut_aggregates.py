@@ -10,6 +10,7 @@ from sqlglot import exp
 from sooner.algebra import Aggregate, Item, Join, JoinKind, Project, Relation, Scan
 from sooner.algebra.scalar import column
 from sooner.analysis import clustering_key, never_null
+from sooner.progressive.decomposed import Decomposed, decomposed
 from sooner.progressive.distinct_values import DistinctValues, distinct_values
 from sooner.progressive.gates import CannotGate
 from sooner.progressive.partials import accumulator
@@ -20,6 +21,9 @@ from sooner.storage.layout import REPLICATE
 
 if TYPE_CHECKING:
     from sooner.progressive.cut import Cutter
+
+# Looking columns up costs a job of Spark's for an answer: it pays where they are those of many rows.
+_MANY_ROWS = 10_000
 
 
 def cut_aggregate(cutter: Cutter, plan: Aggregate, first: int) -> Part:
@@ -43,11 +47,27 @@ def cut_aggregate(cutter: Cutter, plan: Aggregate, first: int) -> Part:
             raise CannotStream(f"{function} is not estimated yet, not beside a distinct count")
         state = State(cutter.name(), child.plan, child.counted, new, child.carried)
         return Part(cutter.state(_sampled(cutter, state, new, child.expected_rows)))
+    if not distinct:
+        large = {n: s for n, s in cutter.statics.items() if cutter.sizes.of(s).rows > _MANY_ROWS}
+        smaller = decomposed(new, child.carried, large, cutter.tables)
+        if smaller is not None:
+            return Part(_with_late(cutter, smaller, child))
     states = [_distinct(cutter, plan, one, child, first) for one in distinct]
     if others or not distinct:
         rest = replace(new, aggregates=others)
         states.insert(0, State("", child.plan, child.counted, rest, child.carried))
     return Part(_side_by_side(cutter, states, plan))
+
+
+def _with_late(cutter: Cutter, smaller: Decomposed, child: Part) -> Scan:
+    """The state of groups whose other columns are looked up; read as if it had them all."""
+    delta, schemas = smaller.aggregate.child, (*smaller.aggregate.schema, *child.plan.schema)
+    types = {one.name: one for one in reversed(schemas)}
+    name = cutter.name()
+    state = State(name, delta, child.counted, smaller.aggregate, smaller.carried)
+    cutter.state(replace(state, late=smaller.late))
+    names = smaller.late.names
+    return Scan(name, names, tuple(types[column] for column in names))
 
 
 def _distinct(

@@ -172,16 +172,18 @@ def _reduced(cutter: Cutter, plan: Join, delta: Part, static: Part) -> Part:
     """A large static part without rows whose partners another static part rules out.
 
     Where both meet the same column of the delta, their columns are equal to each other: of all
-    suppliers of parts only those of green parts are kept.
+    suppliers of parts only those of green parts are kept. So they are where one meets the other: of all
+    customers only those in a nation of the suppliers.
     """
     if static.expected_rows < _LARGE_STATIC:
         return static
     best: tuple[float, Relation, str, str] | None = None
     for ours, theirs in _pairs(plan.condition, delta.plan, static.plan):
         for partner, met, key in _static_partners(cutter, delta.plan):
+            own = key if met == ours else ours if ours in partner.name_set else None
             share = _share_left(cutter, partner)
-            if met == ours and share <= _FEW and (best is None or share < best[0]):
-                best = (share, partner, key, theirs)
+            if own is not None and share <= _FEW and (best is None or share < best[0]):
+                best = (share, partner, own, theirs)
     if best is None:
         return static
     _, partner, key, theirs = best

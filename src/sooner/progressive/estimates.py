@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -105,7 +105,24 @@ class Guess:
         return Guess(self.values.take(pa.array(places)))
 
 
-Column: TypeAlias = pa.ChunkedArray | Varying | Extreme | Guess
+@dataclass(frozen=True)
+class Deferred:
+    """Values that are looked up by ``keys`` when somebody wants to see them."""
+
+    keys: pa.ChunkedArray
+    look_up: Callable[[pa.ChunkedArray], pa.ChunkedArray]
+
+    def take(self, places: npt.NDArray[np.int64]) -> Deferred:
+        """The cells at these places."""
+        return replace(self, keys=self.keys.take(pa.array(places)))
+
+    @property
+    def values(self) -> pa.ChunkedArray:
+        """The values themselves."""
+        return self.look_up(self.keys)
+
+
+Column: TypeAlias = pa.ChunkedArray | Varying | Extreme | Guess | Deferred
 
 
 @dataclass(frozen=True)
@@ -127,7 +144,7 @@ class Rows:
         """The rows at these places, in this order."""
         columns = {
             name: column.take(places)
-            if isinstance(column, Varying | Extreme | Guess)
+            if isinstance(column, Varying | Extreme | Guess | Deferred)
             else column.take(pa.array(places))
             for name, column in self.columns.items()
         }

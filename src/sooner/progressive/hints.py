@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from sooner.algebra import Join, JoinKind, Relation, Scan, walk
-from sooner.analysis import TableFacts, TableInfo, estimate
+from sooner.analysis import ColumnFacts, TableFacts, TableInfo, estimate, primary_key
 from sooner.analysis.facts import table_info
 from sooner.progressive.gates import range_name
 from sooner.progressive.parts import stream_name
@@ -66,9 +66,16 @@ def _batch_infos(stream: Stream, share: float) -> Mapping[str, TableInfo]:
         )
         infos[stream_name(place)] = replace(info, facts=facts)
     for name, plan in stream.cut.statics.items():
-        rows = round(estimate(plan, stream.infos).rows)
-        infos[name] = TableInfo(facts=TableFacts(rows=rows))
+        infos[name] = _static_info(plan, stream.infos)
     for state in stream.cut.states:
         for place in range(len(state.gates)):
             infos[range_name(state.name, place)] = TableInfo(facts=TableFacts(rows=_RANGES))
     return infos
+
+
+def _static_info(plan: Relation, infos: Mapping[str, TableInfo]) -> TableInfo:
+    """What is known of a static part: without its key every join with it would look too large."""
+    size = estimate(plan, infos)
+    columns = {n: ColumnFacts(distinct=round(one.distinct)) for n, one in size.columns.items()}
+    facts = TableFacts(rows=round(size.rows), columns=columns)
+    return TableInfo(key=tuple(sorted(primary_key(plan, infos) or ())), facts=facts)

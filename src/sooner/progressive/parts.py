@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from sooner.algebra import Aggregate, Item, Project, Relation, Scan, SortKey, walk
 from sooner.algebra.scalar import Scalar, column, columns_of
 from sooner.analysis.deterministic import is_deterministic
+from sooner.progressive.decomposed import Late
 from sooner.progressive.gates import CannotGate, Gate
 from sooner.progressive.samplers import Sampler
 from sooner.storage.layout import REPLICATE
@@ -27,7 +28,7 @@ class State:
     Only rows that pass its ``gates`` count; ``carried`` has the columns these need.
     ``pairs`` is the state of the distinct values where the aggregate counts them.
     With ``samplers`` some aggregates do not merge, and rows are kept for them (:mod:`sampled`); those
-    that do merge are in the state ``beside``.
+    that do merge are in the state ``beside``. Columns that come ``late`` are not in the aggregate.
     """
 
     name: str
@@ -42,6 +43,7 @@ class State:
     pairs: State | None = None
     samplers: tuple[Sampler, ...] = ()
     beside: str | None = None
+    late: Late | None = None
 
 
 @dataclass(frozen=True)

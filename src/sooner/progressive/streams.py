@@ -9,7 +9,7 @@ row groups.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain, combinations, islice, product
 
 from sooner.algebra import Relation, Scan, walk
@@ -33,12 +33,16 @@ _WORTH_BYTES = 50_000_000
 
 @dataclass(frozen=True)
 class Stream:
-    """A choice: the streamed scans by their place in the plan, and the plan cut accordingly."""
+    """A choice: the streamed scans by their place in the plan, and the plan cut accordingly.
+
+    ``shares`` are those of the columns that each of them reads.
+    """
 
     scans: Mapping[int, Streamed]
     cut: Cut
     static_bytes: float
     infos: Mapping[str, TableInfo]
+    shares: Mapping[int, float] = field(default_factory=dict)
 
     @property
     def is_worth_it(self) -> bool:
@@ -62,6 +66,12 @@ class Stream:
     def bytes(self) -> int:
         """How much is read in steps."""
         return sum(one.bytes for one in self.scans.values())
+
+    @property
+    def block_bytes(self) -> float:
+        """How much a block has to be read: the columns that are needed, thought alike."""
+        read = sum(one.bytes * self.shares.get(place, 1.0) for place, one in self.scans.items())
+        return read / self.blocks
 
     @property
     def blocks(self) -> int:
@@ -131,10 +141,15 @@ class _Search:
                 self.reason = str(error)
                 continue
             static = _static_bytes(self.scans, self._tables, choice)
-            stream = Stream(choice, found, static, self._infos)
+            shares = {place: self._share(place) for place in choice}
+            stream = Stream(choice, found, static, self._infos, shares)
             if best is None or _cost(stream) < _cost(best):
                 best = stream
         return best
+
+    def _share(self, place: int) -> float:
+        scan = self.scans[place]
+        return _column_share(scan, self._tables[scan.table.lower()])
 
     def by_row_groups(
         self, wanted: Collection[str] | None, seed: int
@@ -212,6 +227,9 @@ def _static_bytes(
     for place, scan in enumerate(scans):
         if place not in choice:
             table = tables[scan.table.lower()]
-            share = len(scan.columns) / max(1, len(table.columns))
-            total += (table.facts.bytes or 0) * share
+            total += (table.facts.bytes or 0) * _column_share(scan, table)
     return total
+
+
+def _column_share(scan: Scan, table: Table) -> float:
+    return len(scan.columns) / max(1, len(table.columns))

@@ -12,7 +12,7 @@ from sqlglot import exp
 
 from sooner.algebra import Filter, Join, JoinKind, Limit, Project, Relation, Scan, Sort
 from sooner.algebra.scalar import Scalar, SortKey, columns_of, conjuncts, is_column
-from sooner.progressive.estimates import Column, Extreme, Guess, Rows, Varying, weaker
+from sooner.progressive.estimates import Column, Deferred, Extreme, Guess, Rows, Varying, weaker
 from sooner.progressive.evaluate import NotNumeric, evaluate
 from sooner.progressive.numbers import numbers
 from sooner.progressive.places import places
@@ -111,7 +111,7 @@ def item(scalar: Scalar, rows: Rows) -> Column:
     """The column a scalar makes of rows on the way. Raises :class:`NotNumeric` for what Spark must do."""
     if is_column(scalar):
         return rows.columns[scalar.name]
-    used = [rows.columns[name] for name in sorted(columns_of(scalar))]
+    used = [_looked_up(rows.columns[name]) for name in sorted(columns_of(scalar))]
     varying = [column for column in used if isinstance(column, Varying)]
     value = evaluate(scalar, _numbers(rows, columns_of(scalar)))
     if not varying:
@@ -136,11 +136,15 @@ def _whole(scalar: Scalar, value: Floats, used: Sequence[Column], count: int) ->
     return pa.chunked_array([pa.array(flat, from_pandas=True).cast(pa.int64())])
 
 
+def _looked_up(column: Column) -> pa.ChunkedArray | Varying | Extreme | Guess:
+    return column.values if isinstance(column, Deferred) else column
+
+
 def _numbers(rows: Rows, names: frozenset[str]) -> dict[str, Floats]:
     found = {}
     depths = {len(c.theta) for n in names if isinstance(c := rows.columns[n], Varying)}
     for name in names:
-        column = rows.columns[name]
+        column = _looked_up(rows.columns[name])
         if isinstance(column, Extreme | Guess):
             raise NotNumeric(name)
         if isinstance(column, Varying):
@@ -194,7 +198,8 @@ def _order(by: Sequence[SortKey], rows: Rows) -> npt.NDArray[np.int64]:
         if isinstance(column, Varying):
             values = pa.array(column.theta[0], from_pandas=True)
         else:
-            values = column.values if isinstance(column, Extreme | Guess) else column
+            known = isinstance(column, pa.ChunkedArray)
+            values = column if known else column.values
         columns[f"n{place}"] = pc.cast(pc.is_null(values), pa.int8())
         columns[f"v{place}"] = values
         keys.append((f"n{place}", "descending" if key.nulls_first else "ascending"))
