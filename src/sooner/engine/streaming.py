@@ -91,6 +91,11 @@ class Streaming:
         self._kept.append(frame)
         self._view(name, frame)
 
+    def open_plan(self, name: str, plan: Relation) -> None:
+        """Make the rows of a plan readable under a name; they are computed whenever they are needed."""
+        with plain_errors():
+            self._view(name, lower(self._spark, plan))
+
     def schema(self, plan: Relation) -> pa.Schema:
         """The columns a plan gives, as Spark decides; nothing runs."""
         with plain_errors():
@@ -114,17 +119,19 @@ class Streaming:
         """Make a small local table readable under a name, in place of the one before."""
         rows = from_own_arrow(self._spark, table)
         if name in self._beside:
-            static, key, names = self._beside[name]
+            other, key, names = self._beside[name]
             local = f"{name}__alone"
             self._view(local, rows)
             columns = ", ".join(quote(one) for one in names)
-            both = f"{quote(self._views[local])} JOIN {quote(self._views[static])} USING ({quote(key)})"
+            both = (
+                f"{quote(self._views[local])} JOIN {quote(self._views[other])} USING ({quote(key)})"
+            )
             rows = self._spark.sql(f"SELECT {columns} FROM {both}")
         self._view(name, rows)
 
-    def put_beside(self, name: str, static: str, key: str, columns: Sequence[str]) -> None:
-        """From now on rows provided under the name have columns of a kept plan beside them, by its key."""
-        self._beside[name] = (static, key, columns)
+    def put_beside(self, name: str, other: str, key: str, columns: Sequence[str]) -> None:
+        """From now on rows provided under the name have columns of another beside them, by its key."""
+        self._beside[name] = (other, key, columns)
 
     def finish(self, plan: Relation, states: Mapping[str, pa.Table]) -> pa.Table:
         """The rows a plan gives over local tables that stand for its states."""

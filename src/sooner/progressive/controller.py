@@ -115,10 +115,7 @@ class Progress:
             self._streaming.keep(name, plan)
         for state in self._stream.cut.states:
             if state.late is not None:
-                late = state.late
-                self._streaming.put_beside(state.name, late.static, late.key, late.names)
-                static = self._stream.cut.statics[late.static]
-                self._lookups[state.name] = Lookup(late, static, self._streaming)
+                self._lookups[state.name] = Lookup(state.name, state.late, self._streaming)
             if state.gates:
                 self._kept.append(self._gated(state))
             elif state.samplers:

@@ -64,6 +64,7 @@ def _with_late(cutter: Cutter, smaller: Decomposed, child: Part) -> Scan:
     delta, schemas = smaller.aggregate.child, (*smaller.aggregate.schema, *child.plan.schema)
     types = {one.name: one for one in reversed(schemas)}
     name = cutter.name()
+    cutter.statics[smaller.late.static] = smaller.late.kept
     state = State(name, delta, child.counted, smaller.aggregate, smaller.carried)
     cutter.state(replace(state, late=smaller.late))
     names = smaller.late.names

@@ -13,21 +13,33 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from sooner.algebra import Aggregate, Filter, Item, Join, JoinKind, Project, Relation, Scan
-from sooner.algebra.scalar import Scalar, columns_of, conjuncts, equality_sides
+from sooner.algebra.scalar import Scalar, column, columns_of, conjuncts, equality_sides
 from sooner.analysis import TableInfo, primary_key
 
 
 @dataclass(frozen=True)
 class Late:
-    """The columns that groups get from a static part when they are shown, by its ``key``.
+    """The columns that groups get from a static part, its ``rows``, when they are shown, by its ``key``.
 
     ``names`` are all columns of the groups in their order.
     """
 
     static: str
+    rows: Relation
     key: str
     columns: tuple[str, ...]
     names: tuple[str, ...]
+
+    @property
+    def kept(self) -> Relation:
+        """What the batches need of the static part."""
+        left = (name for name in self.rows.names if name not in self.columns)
+        return Project(self.rows, tuple(Item(name, column(name)) for name in left))
+
+    @property
+    def view(self) -> str:
+        """The name by which the rows are looked up."""
+        return f"__late{self.static}"
 
 
 @dataclass(frozen=True)
@@ -63,7 +75,7 @@ def decomposed(
             continue
         keys = tuple(k for k in plan.keys if k not in late)
         aggregate = replace(plan, child=new, keys=keys)
-        return Decomposed(aggregate, also, Late(name, only, late, plan.names))
+        return Decomposed(aggregate, also, Late(name, static, only, late, plan.names))
     return None
 
 
