@@ -7,9 +7,12 @@ shown is then replayed from them. With --unscrambled the blocks are the row grou
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -25,8 +28,9 @@ from sooner.engine.streaming import Streaming
 from sooner.explain import table_infos
 from sooner.progressive.by_row_groups import ByRowGroups
 from sooner.progressive.controller import Keeper, Progress, Request
+from sooner.progressive.decomposed import Late
 from sooner.progressive.distinct_counts import kept
-from sooner.progressive.estimates import Rows, Varying
+from sooner.progressive.estimates import Guess, Rows, Varying
 from sooner.progressive.evaluate import NotNumeric
 from sooner.progressive.gated import Gated
 from sooner.progressive.gates import CannotGate
@@ -84,7 +88,8 @@ class Replay:
                         self.schemas[id(plan)] = streaming.schema(plan)
                 tops = [streaming.schema(gate.top) for gate in state.gates]
                 self.key_types[state.name] = [{f.name: f.type for f in top} for top in tops]
-                pieces = [self._block(streaming, one, block) for block in self.blocks]
+                with ThreadPoolExecutor(os.cpu_count()) as pool:
+                    pieces = list(pool.map(partial(self._block, streaming, one), self.blocks))
                 self.parts[state.name] = pa.concat_tables(pieces)
         self.rows = {
             place: np.array([one.rows_of([block]) for block in self.blocks])
@@ -125,6 +130,8 @@ class Replay:
             one.add(chosen.slice(0, 0))
             one.add(chosen)
             states[state.name] = one.estimated(scaling)
+            if state.late is not None:
+                states[state.name] = without_late(states[state.name], state.late)
         return over_estimates(self.stream.cut.top, states)
 
     def _dealt(
@@ -145,6 +152,12 @@ class Replay:
     def share(self, blocks: np.ndarray) -> float:
         read = sum(rows[blocks].sum() for rows in self.rows.values())
         return float(read / sum(rows.sum() for rows in self.rows.values()))
+
+
+def without_late(rows: Rows, late: Late) -> Rows:
+    """Rows with nothing where columns are looked up: no estimate depends on them."""
+    nothing = Guess(pa.chunked_array([pa.nulls(rows.count)]))
+    return Rows({name: rows.columns.get(name, nothing) for name in late.names}, rows.chosen)
 
 
 def fixed(rows: Rows) -> pa.Table:
