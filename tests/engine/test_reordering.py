@@ -67,8 +67,13 @@ def placed(spark: SparkSession, table: Table) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("by", "blocks", "salt"),
-    [(["big"], 7, 0), (["tiny", "moment"], 4, -(2**63)), (["moment"], 1, 99), (["tiny"], 20, 5)],
+    ("by", "blocks", "salt", "here"),
+    [
+        (["big"], 7, 0, False),
+        (["tiny", "moment"], 4, -(2**63), True),
+        (["moment"], 1, 99, False),
+        (["tiny"], 20, 5, True),
+    ],
 )
 def test_both_ways_agree(
     spark: SparkSession,
@@ -77,11 +82,13 @@ def test_both_ways_agree(
     by: list[str],
     blocks: int,
     salt: int,
+    here: bool,
 ) -> None:
     pq.write_table(many_types(), tmp_path / "a.parquet", row_group_size=700)
     pq.write_table(many_types().slice(0, 10), tmp_path / "b.parquet")
     monkeypatch.setattr(reordering, "_PIECE_BYTES", 50_000)
     monkeypatch.setattr(reordering, "_DEALT_BYTES", 100_000)
+    monkeypatch.setattr(reordering, "_SMALL_BYTES", 2**40 if here else 0)
     found = []
     for way in (True, False):
         if not way:

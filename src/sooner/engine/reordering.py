@@ -13,6 +13,7 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -40,6 +41,7 @@ for _module in (sys.modules[__name__], key_hashes):
     cloudpickle.register_pickle_by_value(_module)  # type: ignore[no-untyped-call]
 
 _TASKS_PER_CORE = 8
+_SMALL_BYTES = 16 * 2**20
 _PIECE_BYTES = 32 * 2**20
 _DEALT_BYTES = 256 * 2**20
 _MOST_BLOCK_BYTES = 2**30
@@ -92,11 +94,13 @@ def reorder(spark: SparkSession, table: Table, scramble: Scramble, directory: st
     work = _work(spark, table, scramble, groups, directory)
     pieces = _pieces(groups)
     os.makedirs(os.path.dirname(work.piece(0)))
+    # Few rows are written before a task would have begun.
+    each = _each_here if _totals(groups)[1] <= _SMALL_BYTES else partial(_each, spark)
     try:
-        _each(spark, len(pieces), lambda number: _deal(work, number, pieces[number]))
+        each(len(pieces), lambda number: _deal(work, number, pieces[number]))
         check_unchanged(list(table.files))
-        _each(spark, scramble.blocks, lambda block: _gather(work, block, len(pieces)))
-    except PythonException:
+        each(scramble.blocks, lambda block: _gather(work, block, len(pieces)))
+    except (PythonException, ImportError, OSError, pa.ArrowException):
         check_unchanged(list(table.files))
         shutil.rmtree(directory)
         return False
@@ -145,6 +149,11 @@ def _pieces(groups: Sequence[RowGroup]) -> list[list[tuple[str, int]]]:
         pieces[-1].append((local_path(group.file.path), group.number))
         left -= group.bytes
     return pieces
+
+
+def _each_here(count: int, do: Callable[[int], None]) -> None:
+    for number in range(count):
+        do(number)
 
 
 def _each(spark: SparkSession, count: int, do: Callable[[int], None]) -> None:
