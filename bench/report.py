@@ -26,8 +26,9 @@ def record(name: str, figure: str, required: str, measured: str, details: dict[s
     if places:
         lines[places[0]] = line
     else:
-        last = max(i for i, old in enumerate(lines) if old.startswith("|"))
-        lines.insert(last + 1, line)
+        first = next(i for i, old in enumerate(lines) if old.startswith("|"))
+        end = next(i for i, old in enumerate(lines[first:], first) if not old.startswith("|"))
+        lines.insert(end, line)
     PAGE.write_text("\n".join(lines) + "\n")
     print(f"{figure}: {measured} (required: {required})")
 
