@@ -10,11 +10,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import settings as hypothesis_settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from sooner import Database
+
+
+# A slow moment of the machine is no fault of an example.
+hypothesis_settings.register_profile("sooner", deadline=None)
+hypothesis_settings.load_profile("sooner")
 
 
 @pytest.hookimpl(tryfirst=True)  # before -m chooses

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -74,7 +75,10 @@ def imports_of(file: Path) -> Iterator[Import]:
                 yield Import(file, node.lineno, f"{base}.{alias.name}", for_types)
 
 
-ALL = [found for file in FILES for found in imports_of(file)]
+@cache
+def all_imports() -> tuple[Import, ...]:
+    """Read when a test asks: collecting the tests is not held up by parsing the package."""
+    return tuple(found for file in FILES for found in imports_of(file))
 
 
 def test_every_module_has_a_place_in_the_order() -> None:
@@ -84,7 +88,7 @@ def test_every_module_has_a_place_in_the_order() -> None:
 
 def test_imports_point_only_upward() -> None:
     wrong = []
-    for found in ALL:
+    for found in all_imports():
         parts = found.module.split(".")
         layer = layer_of(found.file)
         if parts[0] != "sooner" or layer in ("__init__", "__main__") or found.for_types:
@@ -99,7 +103,7 @@ def test_imports_point_only_upward() -> None:
 def test_only_the_engine_and_the_front_door_import_spark() -> None:
     wrong = [
         str(found)
-        for found in ALL
+        for found in all_imports()
         if found.module.split(".")[0] in SPARK and layer_of(found.file) not in MAY_IMPORT_SPARK
     ]
     assert not wrong, "\n".join(wrong)
@@ -110,7 +114,7 @@ def test_plain_layers_do_not_name_spark(layer: str) -> None:
     """Not even for types: a schema comes as plain values."""
     wrong = [
         str(found)
-        for found in ALL
+        for found in all_imports()
         if layer_of(found.file) == layer and found.module.split(".")[0] in SPARK
     ]
     assert not wrong, "\n".join(wrong)

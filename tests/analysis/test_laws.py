@@ -27,7 +27,6 @@ from sooner.analysis.types import hashed_as
 
 laws = settings(
     max_examples=int(os.environ.get("SOONER_FUZZ_EXAMPLES", "20")),
-    deadline=None,
     suppress_health_check=list(HealthCheck),
 )
 

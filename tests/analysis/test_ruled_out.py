@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 import sqlglot
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sooner.analysis.facts import ColumnFacts
@@ -39,7 +39,6 @@ def facts_of(values: list[Any]) -> ColumnFacts:
     return ColumnFacts(low, high, len(values) - len(known))
 
 
-@settings(deadline=None)
 @given(
     st.sampled_from(sorted(KINDS)),
     st.lists(st.none() | SMALL, min_size=1, max_size=6),
@@ -62,7 +61,6 @@ def test_nothing_that_passes_is_ruled_out(
         assert out is not passes
 
 
-@settings(deadline=None)
 @given(st.lists(SMALL, min_size=1, max_size=4), st.lists(SMALL, min_size=1, max_size=3))
 def test_lists_and_ranges(values: list[int], listed: list[int]) -> None:
     facts = {"a": facts_of(values)}

@@ -36,7 +36,6 @@ def examples(number: int, always_the_same: bool = False) -> settings:
     return settings(
         max_examples=number,
         derandomize=always_the_same,
-        deadline=None,
         suppress_health_check=list(HealthCheck),
         print_blob=not always_the_same,
     )

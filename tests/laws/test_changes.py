@@ -168,7 +168,6 @@ def run(database: Database, place: Path, sequence: Sequence[Step]) -> None:
 
 FAST = settings(
     max_examples=2,
-    deadline=None,
     database=None,
     derandomize=True,
     # An example takes seconds: a failure is better read than made smaller for an hour.

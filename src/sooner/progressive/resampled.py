@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 import pyarrow as pa
 
 from sooner.progressive.estimates import Varying
@@ -129,6 +128,8 @@ def _by_group(
     function: Callable[[Any], Any], data: npt.NDArray[Any], sizes: npt.NDArray[np.int64]
 ) -> Floats:
     """The function of each group's values, which lie together; not a number where there are none."""
+    import pandas as pd  # a quarter of a second to load, and only functions of the user's need it
+
     found = np.full(len(sizes), np.nan)
     ends = np.cumsum(sizes)
     for group in np.flatnonzero(sizes):
