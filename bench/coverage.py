@@ -7,19 +7,17 @@ shown is then replayed from them. With --unscrambled the blocks are the row grou
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from functools import partial
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from pyspark.sql.functions import expr
 from report import ROOT, record
-from scipy import stats
+from scipy import sparse, stats
 
 import sooner
 from sooner import tpch
@@ -36,11 +34,12 @@ from sooner.progressive.gated import Gated
 from sooner.progressive.gates import CannotGate
 from sooner.progressive.hints import join_hints
 from sooner.progressive.partials import Scaling
-from sooner.progressive.parts import CannotStream
+from sooner.progressive.parts import CannotStream, State, stream_name
 from sooner.progressive.places import places
+from sooner.progressive.states import Kept
 from sooner.progressive.streams import Stream, choose_stream
 from sooner.progressive.top import over_estimates
-from sooner.storage.layout import REPLICATE
+from sooner.storage.layout import BLOCK, REPLICATE
 
 SHARES = (0.02, 0.1, 0.5)
 CONFIDENCE = 0.95
@@ -64,6 +63,40 @@ class Nowhere:
         pass
 
 
+class Summed:
+    """Partial results that only add up: those of any blocks are one multiplication away."""
+
+    def __init__(self, part: pa.Table, by: list[str], blocks: int) -> None:
+        self.keys = part.group_by(by, use_threads=False).aggregate([]).select(by)
+        place = places(self.keys, part.select(by))
+        block = part.column(_BLOCK).to_numpy()
+        shape = (self.keys.num_rows, blocks)
+        ones = np.ones(part.num_rows)
+        self.rows = sparse.csr_array((ones, (place, block)), shape)
+        self.values = {}
+        for name in part.column_names:
+            if name not in (*by, _BLOCK):
+                values = part.column(name).cast(pa.float64(), safe=False)
+                there = values.is_valid().to_numpy().astype(np.float64)
+                filled = pc.fill_null(values, 0.0).to_numpy()
+                self.values[name] = tuple(
+                    sparse.csr_array((data, (place, block)), shape) for data in (filled, there)
+                )
+
+    def of(self, blocks: np.ndarray, dealt: np.ndarray | None, replicates: int) -> pa.Table:
+        """The partial results of these blocks; row groups are ``dealt`` to replicates."""
+        chosen = np.zeros((self.rows.shape[1], 1 if dealt is None else replicates))
+        chosen[blocks, 0 if dealt is None else dealt] = 1.0
+        row, column = np.nonzero((self.rows @ chosen) > 0)
+        found = self.keys.take(pa.array(row))
+        if dealt is not None:
+            found = found.append_column(REPLICATE, pa.array(column, pa.int8()))
+        for name, (values, there) in self.values.items():
+            summed, missing = (values @ chosen)[row, column], (there @ chosen)[row, column] == 0
+            found = found.append_column(name, pa.array(summed, mask=missing))
+        return found
+
+
 class Replay:
     """One query, its partial results by block, and its truth."""
 
@@ -75,6 +108,8 @@ class Replay:
         if any(state.samplers for state in self.stream.cut.states):
             raise CannotStream("samples are not replayed")
         self.parts: dict[str, pa.Table] = {}
+        self.summed: dict[str, Summed] = {}
+        self.marked: set[str] = set()
         self.schemas: dict[int, pa.Schema] = {}
         self.key_types: dict[str, list[dict[str, pa.DataType]]] = {}
         schema = arrow_contract(database.spark, frame.prepared.columns)
@@ -88,14 +123,32 @@ class Replay:
                         self.schemas[id(plan)] = streaming.schema(plan)
                 tops = [streaming.schema(gate.top) for gate in state.gates]
                 self.key_types[state.name] = [{f.name: f.type for f in top} for top in tops]
-                with ThreadPoolExecutor(os.cpu_count()) as pool:
-                    pieces = list(pool.map(partial(self._block, streaming, one), self.blocks))
-                self.parts[state.name] = pa.concat_tables(pieces)
+                self.parts[state.name] = self._by_block(streaming, one)
+                if isinstance(one, Kept) and self._adds_up(one):
+                    self.summed[state.name] = self._summed(one)
         self.rows = {
             place: np.array([one.rows_of([block]) for block in self.blocks])
             for place, one in self.stream.scans.items()
         }
         self.truth = self.at(np.array(self.blocks))
+
+    def _summed(self, one: Kept) -> Summed:
+        part, by = self.parts[one.state.name], list(one._grouping)
+        if self._by_row_groups(one.state.counted) and REPLICATE in by:
+            by.remove(REPLICATE)
+            part = part.drop_columns([REPLICATE])
+        return Summed(part, by, self.stream.blocks)
+
+    def _by_row_groups(self, place: int) -> bool:
+        return isinstance(self.stream.scans[place], ByRowGroups)
+
+    def _adds_up(self, one: Kept) -> bool:
+        return (
+            one.state.aggregate is not None
+            and one.is_replicated
+            and set(one.merges.values()) == {"sum"}
+            and all(accumulator.merge_together is None for accumulator in one.accumulators)
+        )
 
     @property
     def blocks(self) -> range:
@@ -105,19 +158,47 @@ class Replay:
     def replicates(self) -> int:
         return self.stream.replicates
 
-    def _block(self, streaming: Streaming, kept: Keeper, block: int) -> pa.Table:
+    def _by_block(self, streaming: Streaming, one: Keeper) -> pa.Table:
+        """The partial results of all blocks, with the block of each, in one job where rows carry a mark."""
         hint = join_hints(self.stream, 1 / self.stream.blocks)
-        found = streaming.run(kept.batch, [block], hint)
-        return found.append_column(_BLOCK, pa.array([block] * found.num_rows, pa.int32()))
+        if REPLICATE in one.batch.names:
+            self._mark(streaming)
+            found = streaming.run(one.batch, self.blocks, hint)
+            mark = found.column(REPLICATE).to_numpy()
+            block, replicate = np.divmod(mark, self.replicates)
+            if self._by_row_groups(one.state.counted):
+                block = replicate = mark  # they are dealt later
+            at = found.column_names.index(REPLICATE)
+            found = found.set_column(at, REPLICATE, pa.array(replicate.astype(np.int8)))
+            return found.append_column(_BLOCK, pa.array(block.astype(np.int32)))
+        pieces = [streaming.run(one.batch, [block], hint) for block in self.blocks]
+        blocks = np.repeat(np.array(self.blocks, np.int32), [piece.num_rows for piece in pieces])
+        return pa.concat_tables(pieces).append_column(_BLOCK, pa.array(blocks))
+
+    def _mark(self, streaming: Streaming) -> None:
+        """From now on the replicate of a row also says its block."""
+        for place, streamed in self.stream.scans.items():
+            name = stream_name(place)
+            if isinstance(streamed, ByRowGroups):
+                assert streamed.blocks < 128, "a mark is a byte"
+                streaming._row_groups[name]._replicate = list(self.blocks)
+            elif name not in self.marked:
+                view = streaming._spark.table(streaming._views[name])
+                mark = f"CAST({BLOCK} AS int) * {self.replicates} + {REPLICATE}"
+                streaming._view(name, view.withColumn(REPLICATE, expr(mark)))
+                self.marked.add(name)
 
     def at(self, blocks: np.ndarray) -> Rows:
         """What an answer from these blocks shows."""
         states: dict[str, Rows] = {}
         for state in self.stream.cut.states:
             part = self.parts[state.name]
-            chosen = part.filter(pc.is_in(part.column(_BLOCK), pa.array(blocks, pa.int32())))
-            chosen, rows = self._dealt(chosen, state.counted, blocks)
-            chosen = chosen.drop_columns([_BLOCK])
+            if state.name in self.summed:
+                chosen, rows = self._added_up(state, blocks)
+            else:
+                chosen = part.filter(pc.is_in(part.column(_BLOCK), pa.array(blocks, pa.int32())))
+                chosen, rows = self._dealt(chosen, state.counted, blocks)
+                chosen = chosen.drop_columns([_BLOCK])
             scaling = Scaling(rows, float(self.rows[state.counted].sum()))
             if state.gates:
                 schema = self.schemas[id(state.aggregate or state.delta)]
@@ -127,19 +208,29 @@ class Replay:
                 states[state.name] = gated.estimated(scaling)
                 continue
             one = kept(state, lambda plan: self.schemas[id(plan)], self.replicates)
-            one.add(chosen.slice(0, 0))
+            if state.name not in self.summed:
+                one.add(chosen.slice(0, 0))
             one.add(chosen)
             states[state.name] = one.estimated(scaling)
             if state.late is not None:
                 states[state.name] = without_late(states[state.name], state.late)
         return over_estimates(self.stream.cut.top, states)
 
+    def _added_up(self, state: State, blocks: np.ndarray) -> tuple[pa.Table, np.ndarray]:
+        rows = self.rows[state.counted][blocks]
+        summed = self.summed[state.name]
+        if not self._by_row_groups(state.counted):
+            return summed.of(blocks, None, self.replicates), rows.sum(axis=0)
+        dealt = np.arange(len(blocks)) % self.replicates
+        weights = np.bincount(dealt, weights=rows.sum(axis=1), minlength=self.replicates)
+        return summed.of(blocks, dealt, self.replicates), weights
+
     def _dealt(
         self, chosen: pa.Table, place: int, blocks: np.ndarray
     ) -> tuple[pa.Table, np.ndarray]:
         """Partial results and rows by replicate; row groups are dealt in this run's order of reading."""
         rows = self.rows[place][blocks]
-        if not isinstance(self.stream.scans[place], ByRowGroups):
+        if not self._by_row_groups(place):
             return chosen, rows.sum(axis=0)
         dealt = np.arange(len(blocks)) % self.replicates
         replicate = np.zeros(len(self.blocks), np.int8)

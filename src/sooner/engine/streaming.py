@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from functools import cached_property
 from types import TracebackType
+from typing import TypeAlias
 
 import pyarrow as pa
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from sooner.algebra.relation import Join, Map, Relation, Scan
 from sooner.engine.exact import arrow_schema
@@ -18,12 +20,15 @@ from sooner.engine.failures import plain_errors
 from sooner.engine.frames import from_own_arrow
 from sooner.engine.jobs import cancel, within
 from sooner.engine.lowering import lower, mapped
+from sooner.engine.merged_rows import MergedRows, forget, held
 from sooner.engine.row_groups import RowGroups, shifts_days
 from sooner.engine.rows import scramble_rows
 from sooner.sql import Hint, quote, render
 from sooner.storage.layout import BLOCK
 from sooner.storage.records import Scramble, Table
 from sooner.storage.row_groups import RowGroup
+
+HeldRows: TypeAlias = DataFrame
 
 
 class Streaming:
@@ -37,6 +42,8 @@ class Streaming:
         self._streams: set[str] = set()
         self._row_groups: dict[str, RowGroups] = {}
         self._kept: list[DataFrame] = []
+        self._held: dict[int, HeldRows] = {}
+        self._merged: dict[str, MergedRows] = {}
         self._beside: dict[str, tuple[str, str, Sequence[str]]] = {}
         self._closed = False
 
@@ -108,16 +115,64 @@ class Streaming:
         hint: Callable[[Join], Hint | None] | None = None,
     ) -> pa.Table:
         """The rows a plan gives from some blocks of what it streams. For any thread."""
+        with self._running(blocks):
+            return self._frame(plan, blocks, hint).toArrow()
+
+    @contextmanager
+    def _running(self, blocks: Collection[int]) -> Iterator[None]:
         with ExitStack() as around:
             around.enter_context(plain_errors())
             around.enter_context(within(self._spark, self.group, "progressive answer"))
             for groups in self._row_groups.values():
                 around.enter_context(groups.reading(blocks))
-            return self._frame(plan, blocks, hint).toArrow()
+            yield
 
     def provide(self, name: str, table: pa.Table) -> None:
         """Make a small local table readable under a name, in place of the one before."""
-        rows = from_own_arrow(self._spark, table)
+        self._provide(name, from_own_arrow(self._spark, table))
+
+    def hold(
+        self,
+        plan: Relation,
+        blocks: Collection[int],
+        hint: Callable[[Join], Hint | None] | None = None,
+    ) -> HeldRows:
+        """As :meth:`run`, but the rows stay in Spark until they are merged. For any thread."""
+        with self._running(blocks):
+            return self._hold(self._frame(plan, blocks, hint))
+
+    def hold_local(self, table: pa.Table) -> HeldRows:
+        """Rows of the driver, given to Spark until they are merged."""
+        with self._running(()):
+            return self._hold(from_own_arrow(self._spark, table))
+
+    def _hold(self, rows: DataFrame) -> HeldRows:
+        kept = held(rows)
+        self._held[id(kept)] = kept
+        return kept
+
+    def merge(
+        self, name: str, rows: HeldRows, keys: Sequence[str], merges: Mapping[str, str]
+    ) -> None:
+        """Merge rows into those that have the name, or begin with them; see :class:`MergedRows`."""
+        with self._running(()):
+            if name in self._merged:
+                self._merged[name].add(rows)
+            else:
+                self._merged[name] = MergedRows(rows, keys, merges)
+        del self._held[id(rows)]
+
+    def provide_merged(self, name: str, values: Mapping[str, str], schema: pa.Schema) -> None:
+        """Make columns computed from merged rows readable under their name, cast to these types."""
+        types = from_arrow_schema(schema, prefer_timestamp_ntz=True)
+        columns = [
+            f"CAST({values[field.name]} AS {field.dataType.simpleString()}) AS {quote(field.name)}"
+            for field in types
+        ]
+        with plain_errors():
+            self._provide(name, self._merged[name].rows.selectExpr(*columns))
+
+    def _provide(self, name: str, rows: DataFrame) -> None:
         if name in self._beside:
             other, key, names = self._beside[name]
             local = f"{name}__alone"
@@ -151,6 +206,8 @@ class Streaming:
         self.cancel()
         for frame in self._kept:
             frame.unpersist()
+        for rows in (*self._held.values(), *(merged.rows for merged in self._merged.values())):
+            forget(rows)
         for view in set(self._views.values()):
             self._spark.catalog.dropTempView(view)
 

@@ -13,9 +13,8 @@ from typing import TypeAlias, TypeVar
 import numpy as np
 import pyarrow as pa
 
-from sooner.algebra import Relation
 from sooner.answer import Answer
-from sooner.engine.streaming import Streaming
+from sooner.engine.streaming import HeldRows, Streaming
 from sooner.errors import InvalidArgument, QueryFailed
 from sooner.progressive.answers import METHOD, Moment, answer_of, unknown_answer, widest
 from sooner.progressive.batches import batches
@@ -25,6 +24,7 @@ from sooner.progressive.estimates import Deferred, Rows
 from sooner.progressive.evaluate import NotNumeric
 from sooner.progressive.gated import Gated
 from sooner.progressive.hints import join_hints
+from sooner.progressive.large_states import LargeState, outgrows
 from sooner.progressive.lookups import Lookup
 from sooner.progressive.openness import selects_by_estimate, uncertain_columns
 from sooner.progressive.partials import Scaling
@@ -34,7 +34,9 @@ from sooner.progressive.states import Kept, SumTooLarge, TooManyRows
 from sooner.progressive.streams import Stream
 from sooner.progressive.top import over_estimates
 
-Keeper: TypeAlias = Kept | KeptDistinct | Gated | Sampled
+Keeper: TypeAlias = Kept | KeptDistinct | Gated | Sampled | LargeState
+# What a batch gave: rows, or rows that stay in Spark.
+Read: TypeAlias = pa.Table | HeldRows
 
 # While one batch is merged and shown, the next is read: with two in flight no core waits.
 _IN_FLIGHT = 2
@@ -188,29 +190,40 @@ class Progress:
             self._streaming.cancel()
             pool.shutdown(wait=True)
 
-    def _add(self, blocks: tuple[int, ...], parts: list[tuple[int, pa.Table]]) -> None:
+    def _add(self, blocks: tuple[int, ...], parts: list[tuple[int, Read]]) -> None:
         for one, (generation, read) in zip(self._kept, parts, strict=True):
             current = generation == _generation(one)
-            part = read if current else self._run(one.batch, blocks)
+            part = read if current else self._run(one, blocks)
             if isinstance(one, Gated):
                 one.add(part, blocks)
             else:
                 one.add(part)
+        self._kept = [self._or_in_spark(one) for one in self._kept]
 
-    def _run(self, plan: Relation, blocks: Collection[int]) -> pa.Table:
+    def _or_in_spark(self, one: Keeper) -> Keeper:
+        """The state, or the same in Spark if it has become too large for the driver.
+
+        Gates and samples need the values of other states on the driver.
+        """
+        if any(isinstance(other, Gated | Sampled) for other in self._kept):
+            return one
+        if isinstance(one, Kept) and outgrows(one, self._stream.cut.top):
+            return LargeState(one, self._streaming)
+        return one
+
+    def _run(self, one: Keeper, blocks: Collection[int]) -> Read:
         hint = join_hints(self._stream, len(blocks) / self._stream.blocks)
-        return self._streaming.run(plan, blocks, hint)
+        run = self._streaming.hold if isinstance(one, LargeState) else self._streaming.run
+        return run(one.batch, blocks, hint)
 
     def _read(
         self, pool: ThreadPoolExecutor
-    ) -> Iterator[tuple[tuple[int, ...], list[tuple[int, pa.Table]]]]:
+    ) -> Iterator[tuple[tuple[int, ...], list[tuple[int, Read]]]]:
         """Batches in order with the generation they belong to, the next ones being read meanwhile."""
-        waiting: deque[tuple[tuple[int, ...], list[tuple[int, Future[pa.Table]]]]] = deque()
+        waiting: deque[tuple[tuple[int, ...], list[tuple[int, Future[Read]]]]] = deque()
         at_once = 1  # the first answer should not have to share the machine
         for blocks in self._batches():
-            jobs = [
-                (_generation(one), pool.submit(self._run, one.batch, blocks)) for one in self._kept
-            ]
+            jobs = [(_generation(one), pool.submit(self._run, one, blocks)) for one in self._kept]
             waiting.append((blocks, jobs))
             if len(waiting) == at_once:
                 at_once = _IN_FLIGHT
@@ -272,6 +285,9 @@ class Progress:
         for one in self._kept:
             place = one.state.counted
             scaling = Scaling(self._rows[place], self._total(place))
+            if isinstance(one, LargeState):
+                one.provide(scaling.total / float(scaling.rows.sum()))
+                continue
             if isinstance(one, Gated):
                 try:
                     one.settle(states, self.progress, self._streaming)
@@ -349,6 +365,8 @@ class Progress:
         for one in self._kept:
             if isinstance(one, Gated):
                 tables[one.state.name] = one.exact(tables, self._streaming)
+            elif isinstance(one, LargeState):
+                one.provide()
             else:
                 tables[one.state.name] = one.exact()
         table = self._streaming.finish(self._stream.cut.top, tables)

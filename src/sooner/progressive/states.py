@@ -115,16 +115,20 @@ class Kept:
         keys = list(self.state.aggregate.keys)
         return int(self._table.group_by(keys, use_threads=False).aggregate([]).num_rows)
 
-    def merged(self, table: pa.Table, by: Sequence[str]) -> pa.Table:
-        """Partial results with one row for each combination of these columns."""
-        merges = [
-            (part.name, merge)
+    @cached_property
+    def merges(self) -> dict[str, str]:
+        """What brings the parts of each partial together, where that goes one by one."""
+        found = {
+            part.name: merge
             for one in self.accumulators
             if one.merge_together is None
             for part, merge in zip(one.partials, one.merge, strict=True)
-        ]
-        if _ROWS in table.column_names:
-            merges.append((_ROWS, "sum"))
+        }
+        return {**found, _ROWS: "sum"}
+
+    def merged(self, table: pa.Table, by: Sequence[str]) -> pa.Table:
+        """Partial results with one row for each combination of these columns."""
+        merges = [(n, merge) for n, merge in self.merges.items() if n in table.column_names]
         types = {name: table.schema.field(name).type for name, _ in merges}
         table, nan = _without_nan(_widened(table, merges), merges)
         merged = table.group_by(list(by), use_threads=False).aggregate(
@@ -193,7 +197,7 @@ class Kept:
         if self.state.aggregate is None:
             return self._table
         keys = self.state.aggregate.keys
-        whole = self.merged(self._table, keys)
+        whole = self._whole()
         if not keys and not whole.num_rows:  # a total of nothing is still one row
             whole = pa.table({f.name: pa.nulls(1, f.type) for f in whole.schema})
         columns = [whole.column(key) for key in keys]
@@ -205,16 +209,18 @@ class Kept:
         """The state's value as it looks now: totals scaled up, with their replicates."""
         assert self._table is not None
         if self.state.aggregate is None or not self.accumulators:
-            table = self._table
-            if self.state.aggregate is not None:
-                table = self.merged(table, self.state.aggregate.keys)
+            table = self._table if self.state.aggregate is None else self._whole()
             columns: dict[str, Column] = dict(zip(table.column_names, table.columns, strict=True))
             rows = certain_rows(columns, table.num_rows)
             return rows.also_chosen(self.state.keep is not None)
         keys = self.state.aggregate.keys
-        whole = self.merged(self._table, keys)
+        whole = self._whole()
         columns = {key: whole.column(key) for key in keys}
-        groups = places(whole.select(list(keys)), self._table.select(list(keys)))
+        groups = (
+            places(whole.select(list(keys)), self._table.select(list(keys)))
+            if whole is not self._table
+            else np.arange(whole.num_rows)
+        )
         replicate = self._replicate()
         for one in self.accumulators:
             if one.is_extreme:
@@ -228,6 +234,12 @@ class Kept:
                 seen = whole.column(one.partials[0].name).is_valid().to_numpy()
                 columns[one.name] = self._varying(one, parts, seen, scaling)
         return certain_rows(columns, whole.num_rows)
+
+    def _whole(self) -> pa.Table:
+        """The partials by group alone."""
+        assert self._table is not None and self.state.aggregate is not None
+        keys = self.state.aggregate.keys
+        return self.merged(self._table, keys) if self._replicated or not keys else self._table
 
     def _replicate(self) -> npt.NDArray[np.int64]:
         assert self._table is not None
@@ -277,10 +289,18 @@ def nullable(table: pa.Table) -> pa.Table:
 def _widened(table: pa.Table, merges: Sequence[tuple[str, str]]) -> pa.Table:
     """Whole numbers to be summed in a type that their sum fits: it is cast back, or too large."""
     for name, merge in merges:
-        if merge == "sum" and pa.types.is_integer(table.schema.field(name).type):
+        values = table.column(name)
+        if merge == "sum" and pa.types.is_integer(values.type) and not _sum_fits(values):
             place = table.column_names.index(name)
-            table = table.set_column(place, name, table.column(name).cast(pa.decimal128(38)))
+            table = table.set_column(place, name, values.cast(pa.decimal128(38)))
     return table
+
+
+def _sum_fits(values: pa.ChunkedArray) -> bool:
+    """Whether no sum of some of these whole numbers is too large for 64 bits; decimals are slow."""
+    ends = pc.min_max(values).as_py()
+    furthest = max(abs(ends["min"] or 0), abs(ends["max"] or 0))
+    return bool(furthest * len(values) < 2**63)
 
 
 def _narrowed(values: pa.ChunkedArray, type_: pa.DataType) -> pa.ChunkedArray:
