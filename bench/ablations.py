@@ -112,7 +112,11 @@ class Run:
     def _prefixes(self, streaming: Streaming, stream: Stream, plan: object) -> float:
         start, read = perf_counter(), []
         for blocks in batches(
-            stream.blocks, self.request.seed, self.request.batches, stream.block_bytes
+            stream.blocks,
+            self.request.seed,
+            self.request.batches,
+            stream.block_bytes,
+            stream.static_bytes,
         ):
             read += blocks
             streaming.run(plan, read, join_hints(stream, len(read) / stream.blocks))

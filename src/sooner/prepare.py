@@ -12,6 +12,7 @@ from sooner.algebra.schema import Column, Schema
 from sooner.algebra.traversal import tables as plan_tables
 from sooner.engine import binding
 from sooner.engine.exact import contract
+from sooner.engine.scalar_functions import scalar_functions
 from sooner.engine.statements import require_query
 from sooner.rewrites import Step, rewrite
 from sooner.sql import (
@@ -20,6 +21,7 @@ from sooner.sql import (
     plan_tree,
     statement_text,
     table_names,
+    unknown_functions,
     with_aggregates,
 )
 from sooner.storage import Table
@@ -74,7 +76,9 @@ def prepare(
     plan: Relation | None = None
     if tree is not None and not obstacle:
         try:
-            plan = plan_tree(tree, {name: table.columns for name, table in tables.items()}, maps)
+            schemas = {name: table.columns for name, table in tables.items()}
+            functions = scalar_functions(spark, unknown_functions(tree))
+            plan = plan_tree(tree, schemas, maps, functions)
         except Untranslatable as error:
             obstacle = str(error)
     if plan is None:

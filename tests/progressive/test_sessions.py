@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from comparison import assert_same_answer
-from sessions import QUERIES, WITH_OWN_FUNCTIONS, make_sessions, query, register_functions
+from sessions import QUERIES, WITH_OWN_AGGREGATES, make_sessions, query, register_functions
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -82,7 +82,7 @@ def test_sessions_are_skewed_clustered_and_the_same_again() -> None:
 # Each query with every kind of table, and each number of steps with some queries.
 SOME = [
     *((name, "by_session", BATCHES[number % 3]) for number, name in enumerate(QUERIES)),
-    *((name, "by_user", BATCHES[1]) for name in QUERIES if name not in WITH_OWN_FUNCTIONS),
+    *((name, "by_user", BATCHES[1]) for name in QUERIES if name not in WITH_OWN_AGGREGATES),
     ("C3", "by_user", 64),
 ]
 
@@ -90,10 +90,10 @@ SOME = [
 @pytest.mark.parametrize(("name", "table", "batches"), SOME)
 def test_the_last_answer_is_sparks(workload: Workload, name: str, table: str, batches: int) -> None:
     answers = workload.check(name, table, batches, seed=batches + len(name))
-    assert len(answers) == (1 if name in WITH_OWN_FUNCTIONS else batches)
+    assert len(answers) == (1 if name in WITH_OWN_AGGREGATES else batches)
 
 
-@pytest.mark.parametrize("name", [name for name in QUERIES if name not in WITH_OWN_FUNCTIONS])
+@pytest.mark.parametrize("name", [name for name in QUERIES if name not in WITH_OWN_AGGREGATES])
 def test_without_a_scramble_there_is_one_answer(workload: Workload, name: str) -> None:
     assert len(workload.check(name, "as_they_are", 3, seed=0)) == 1
 

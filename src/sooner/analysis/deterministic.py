@@ -9,8 +9,8 @@ from sqlglot import exp
 from sooner.algebra.scalar import Scalar, columns_of
 from sooner.analysis.types import is_plain
 
-# A list of what is known to be a function: what is not listed (rand, a user's function, a function
-# that sqlglot does not know) may give two rows with equal columns different values.
+# A list of what is known to be a function: what is not listed (such as rand) may give two rows with equal
+# columns different values.
 _FUNCTIONS: tuple[type[exp.Expr], ...] = (
     *(exp.Column, exp.Identifier, exp.Literal, exp.Boolean, exp.Null, exp.Paren, exp.Var),
     *(exp.DataType, exp.DataTypeParam, exp.Interval, exp.Tuple),
@@ -23,6 +23,7 @@ _FUNCTIONS: tuple[type[exp.Expr], ...] = (
     *(exp.Year, exp.Quarter, exp.Month, exp.Day, exp.DayOfMonth, exp.Extract, exp.TsOrDsToDate),
     *(exp.DateTrunc, exp.TimestampTrunc, exp.TsOrDsAdd, exp.DateAdd, exp.DateSub, exp.DateDiff),
     exp.AddMonths,
+    exp.Anonymous,  # a user's function is in a plan only if it is declared deterministic
 )
 
 

@@ -10,24 +10,33 @@ _LARGEST_SHARE = 0.15
 # So little is read about as fast as nothing, as most of the time goes into starting: two blocks at least,
 _FIRST = 2
 _FIRST_BYTES = 11e6
-# and more of small ones, but not so many that there is nothing left to refine.
+# more where the first answer waits for static tables anyway,
+_OF_STATIC_BYTES = 0.5
+# and more of small blocks, but not so many that there is nothing left to refine.
 _FIRST_SHARE = 0.125
 # What is smaller takes Spark about as long to start as to read.
 _WORTH_ITS_JOBS = 150e6
 
 
 def batches(
-    blocks: int, seed: int, count: int | None = None, block_bytes: float = float("inf")
+    blocks: int,
+    seed: int,
+    count: int | None = None,
+    block_bytes: float = float("inf"),
+    static_bytes: float = 0.0,
 ) -> list[tuple[int, ...]]:
     """The blocks of each batch. Without a ``count`` the first is two blocks and the largest about a seventh.
 
     A small first batch brings the first answer early; larger ones later keep the whole near the time
-    of an exact answer. Where blocks are small (``block_bytes``) batches have more of them.
+    of an exact answer. Where blocks are small (``block_bytes``) batches have more of them, and the first
+    one where much else is read before it (``static_bytes``).
 
     >>> [len(batch) for batch in batches(128, seed=7)]
     [2, 4, 8, 16, 19, 19, 19, 19, 19, 3]
     >>> [len(batch) for batch in batches(128, seed=7, block_bytes=3e6)]
     [4, 7, 15, 29, 50, 23]
+    >>> [len(batch) for batch in batches(128, seed=7, block_bytes=3e6, static_bytes=40e6)]
+    [7, 13, 27, 50, 31]
     >>> [len(batch) for batch in batches(8, seed=7, count=3)]
     [3, 3, 2]
     """
@@ -36,7 +45,8 @@ def batches(
         parts = np.array_split(np.array(order), min(count, blocks))
         return [tuple(int(block) for block in part) for part in parts]
     largest = max(1, round(blocks * _LARGEST_SHARE), round(_WORTH_ITS_JOBS / max(1.0, block_bytes)))
-    cheap = min(blocks * _FIRST_SHARE, _FIRST_BYTES / max(1.0, block_bytes))
+    first = max(_FIRST_BYTES, static_bytes * _OF_STATIC_BYTES)
+    cheap = min(blocks * _FIRST_SHARE, first / max(1.0, block_bytes))
     found, size, start = [], max(float(_FIRST), cheap), 0
     while start < blocks:
         step = min(largest, max(1, round(size)))

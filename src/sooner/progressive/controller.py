@@ -239,7 +239,8 @@ class Progress:
             rows = self._total(one.state.counted)
             most = min(most, blocks_at_once(rows, self._stream.blocks))
         stream, request = self._stream, self._request
-        for batch in batches(stream.blocks, request.seed, request.batches, stream.block_bytes):
+        sizes = (stream.block_bytes, stream.static_bytes)
+        for batch in batches(stream.blocks, request.seed, request.batches, *sizes):
             yield from (batch[first : first + most] for first in range(0, len(batch), most))
 
     @property

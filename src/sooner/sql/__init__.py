@@ -4,7 +4,7 @@ from sooner.sql.front_end import Verbatim, plan_query, plan_tree
 from sooner.sql.parse import parse, refuse_statement, statement_text, table_names
 from sooner.sql.render import Hint, quote, render
 from sooner.sql.untranslatable import Untranslatable
-from sooner.sql.user_aggregates import is_function_name, with_aggregates
+from sooner.sql.user_functions import is_function_name, unknown_functions, with_aggregates
 
 __all__ = [
     "Hint",
@@ -19,5 +19,6 @@ __all__ = [
     "render",
     "statement_text",
     "table_names",
+    "unknown_functions",
     "with_aggregates",
 ]

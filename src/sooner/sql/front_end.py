@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from sqlglot import exp
@@ -13,6 +13,7 @@ from sooner.sql.parse import parse
 from sooner.sql.qualify import qualify
 from sooner.sql.translate import translate
 from sooner.sql.untranslatable import Untranslatable
+from sooner.sql.user_functions import unknown_functions
 from sooner.sql.within_group import as_percentiles
 
 
@@ -42,10 +43,19 @@ def plan_query(
 
 
 def plan_tree(
-    tree: exp.Query, schemas: Mapping[str, Schema], maps: Mapping[str, Map] | None = None
+    tree: exp.Query,
+    schemas: Mapping[str, Schema],
+    maps: Mapping[str, Map] | None = None,
+    functions: Collection[str] = (),
 ) -> Relation:
-    """Like :func:`plan_query`, of a parsed query; raises ``Untranslatable``."""
+    """Like :func:`plan_query`, of a parsed query; raises ``Untranslatable``.
+
+    ``functions`` are the user's, in lower case: they take single values and always give the same.
+    """
     maps = maps or {}
+    for name in unknown_functions(tree):
+        if name not in functions:
+            raise Untranslatable(f"the function {name}")
     known = {**schemas, **{name: node.columns for name, node in maps.items()}}
     try:
         return translate(qualify(as_percentiles(tree), known), schemas, maps).plan

@@ -14,7 +14,8 @@ from sooner.sql.untranslatable import Untranslatable
 
 # Tokens and wrappers that carry no meaning of their own.
 _STRUCTURE: tuple[type[exp.Expr], ...] = (
-    exp.AnonymousAggFunc,  # a function of the user's; see user_aggregates
+    exp.Anonymous,  # functions of the user's; see user_functions
+    exp.AnonymousAggFunc,
     exp.Column,
     exp.DataType,
     exp.DataTypeParam,

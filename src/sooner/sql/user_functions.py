@@ -1,4 +1,4 @@
-"""Aggregates that are functions of the user's: the names that may pass from SQL into a plan."""
+"""Functions of the user's: the names that may pass from SQL into a plan."""
 
 from __future__ import annotations
 
@@ -32,6 +32,22 @@ def with_aggregates(query: exp.Query, names: Collection[str]) -> exp.Query:
     result = query.transform(marked) if names else query
     assert isinstance(result, exp.Query)
     return result
+
+
+def unknown_functions(query: exp.Query) -> dict[str, int]:
+    """Functions that sqlglot does not know, in lower case, with the number of their arguments.
+
+    What takes rows otherwise than value by value (``f(*)``, ``f(DISTINCT x)``) has none.
+
+    >>> unknown_functions(sqlglot.parse_one("SELECT Score(a, b), sum(c), f(*) FROM t", read="spark"))
+    {'score': 2, 'f': -1}
+    """
+    found: dict[str, int] = {}
+    for call in query.find_all(exp.Anonymous):
+        plain = not any(isinstance(one, exp.Star | exp.Distinct) for one in call.expressions)
+        name, number = call.name.lower(), len(call.expressions) if plain else -1
+        found[name] = number if found.get(name, number) == number else -1
+    return found
 
 
 def is_function_name(name: str) -> bool:
