@@ -24,6 +24,11 @@ _FUNCTIONS: tuple[type[exp.Expr], ...] = (
     *(exp.DateTrunc, exp.TimestampTrunc, exp.TsOrDsAdd, exp.DateAdd, exp.DateSub, exp.DateDiff),
     exp.AddMonths,
 )
+# Whatever the order of the rows; first(x) and collect_list(x) are not.
+_AGGREGATES: tuple[type[exp.Expr], ...] = (
+    *(exp.Count, exp.Sum, exp.Avg, exp.Min, exp.Max),
+    *(exp.Filter, exp.Where, exp.Distinct, exp.Star),
+)
 
 
 def is_deterministic(scalar: Scalar) -> bool:
@@ -34,6 +39,18 @@ def is_deterministic(scalar: Scalar) -> bool:
     (True, False)
     """
     return all(isinstance(node, _FUNCTIONS) for node in scalar.walk())
+
+
+def is_deterministic_aggregate(scalar: Scalar) -> bool:
+    """Whether the same rows always give the same value, up to the rounding of floating sums.
+
+    >>> import sqlglot
+    >>> is_deterministic_aggregate(sqlglot.parse_one("sum(a)"))
+    True
+    >>> is_deterministic_aggregate(sqlglot.parse_one("first(a)"))
+    False
+    """
+    return all(isinstance(node, (*_FUNCTIONS, *_AGGREGATES)) for node in scalar.walk())
 
 
 def is_function_of_columns(scalar: Scalar, types: Mapping[str, str | None]) -> bool:
