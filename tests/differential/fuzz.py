@@ -99,6 +99,52 @@ def queries() -> st.SearchStrategy[Query]:
     return _queries()
 
 
+def unions() -> st.SearchStrategy[Query]:
+    """Random unions of joins that have much, but often not everything, in common."""
+    return _unions()
+
+
+@st.composite
+def _unions(draw: st.DrawFn) -> Query:
+    """Two to four branches, each as the first or with something else instead."""
+
+    def pick(*choices: str) -> str:
+        return draw(st.sampled_from(choices))
+
+    usual = {
+        "kind": pick("JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN", "LEFT SEMI JOIN"),
+        "on": pick("l.id = m.id AND l.b > 0", "l.a = m.c AND l.b >= m.b", "l.s = m.s AND m.e > 1"),
+        "left": pick("p", "p", "(SELECT * FROM p WHERE a > 0)"),
+        "right": pick("q", "(SELECT * FROM q WHERE c < 3)", "(SELECT DISTINCT * FROM q)"),
+        "where": pick("l.a > 0", "l.s <> 'a'", "l.d < 2"),
+        "more": pick("", " JOIN r ON r.k = l.id", " WHERE l.id IN (SELECT k FROM r)"),
+    }
+    unlike = {
+        "kind": ["JOIN", "LEFT ANTI JOIN"],
+        "on": ["l.id = m.c", "m.id = l.id"],
+        "left": ["(SELECT * FROM p WHERE a > 1)", "(SELECT * FROM p LIMIT 99)"],
+        "right": ["(SELECT * FROM q WHERE c < 2)"],
+        "where": ["l.a < 2", "l.t IS NULL", "length(l.s) = 1"],
+        "more": [" JOIN r ON r.k = l.a"],
+    }
+    shown = draw(st.lists(st.sampled_from(["l.a", "l.id", "l.a + 1", "m"]), min_size=1, max_size=3))
+    texts = []
+    for number in range(draw(st.integers(2, 4))):
+        parts = dict(usual)
+        for place in draw(st.lists(st.sampled_from(sorted(usual)), max_size=2)) if number else []:
+            parts[place] = pick(*unlike[place])
+        has_right = "SEMI" not in parts["kind"] and "ANTI" not in parts["kind"]
+        items = [("m.c" if has_right else "l.a") if item == "m" else item for item in shown]
+        items.append(pick("'x'", "'y'", "l.s", "upper(l.s)"))
+        names = ", ".join(f"{item} AS o{place}" for place, item in enumerate(items))
+        word = "AND" if "WHERE" in parts["more"] else "WHERE"
+        texts.append(
+            f"SELECT {names} FROM {parts['left']} AS l {parts['kind']} {parts['right']} AS m"
+            f" ON {parts['on']}{parts['more']} {word} {parts['where']}"
+        )
+    return Query(" UNION ALL ".join(texts), ordered=False, portable=True)
+
+
 @st.composite
 def _queries(draw: st.DrawFn) -> Query:
     return _Writer(draw).top()

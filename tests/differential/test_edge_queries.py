@@ -60,6 +60,14 @@ SELECT b FROM p EXCEPT ALL SELECT b FROM q
 SELECT a FROM p UNION ALL SELECT id FROM q INTERSECT SELECT a FROM r
 SELECT x FROM (SELECT a AS x FROM p UNION ALL SELECT e FROM q) WHERE x > 1
 SELECT x FROM (SELECT a AS x FROM p EXCEPT SELECT e FROM q) WHERE x > 0
+SELECT p.d, q.e FROM p JOIN q ON p.id = q.id WHERE q.c = 1 UNION ALL SELECT p.d, q.e FROM p JOIN q ON p.id = q.id WHERE q.c = 2
+SELECT 'x' AS k, p.d * q.e AS v FROM p JOIN q ON p.id = q.id WHERE q.c = 1 UNION ALL SELECT 'longer', p.d * q.e FROM q JOIN p ON p.id = q.id WHERE q.c > 1 UNION ALL SELECT s, d FROM p
+SELECT p.s, q.c FROM p JOIN q ON p.id = q.id WHERE q.b = 1 UNION ALL SELECT p.s, q.b FROM p JOIN q ON p.id = q.id WHERE q.b = 2
+SELECT p.s FROM p JOIN q ON p.id = q.c WHERE q.b = 1 UNION SELECT p.s FROM p JOIN q ON p.id = q.b WHERE q.b = 2
+SELECT 1 AS n, p.s FROM p JOIN q USING (id) WHERE q.c = 1 UNION ALL SELECT 12345678901, p.s FROM p JOIN q USING (id) WHERE q.c = 2
+SELECT p.a, q.e FROM p LEFT JOIN q ON p.id = q.id AND p.a > 0 WHERE p.s = 'a' UNION ALL SELECT p.a, q.e FROM p LEFT JOIN q ON p.id = q.id AND p.a > 0 WHERE p.s = 'b'
+SELECT a FROM p WHERE s = 'a' AND a NOT IN (SELECT id FROM z) UNION ALL SELECT a FROM p WHERE s = 'b' AND a NOT IN (SELECT id FROM z)
+SELECT p.s, g.m FROM p JOIN (SELECT id, sum(e) AS m FROM q WHERE c > 1 GROUP BY id) AS g USING (id) UNION ALL SELECT p.s, g.m FROM p JOIN (SELECT id, sum(e) AS m FROM q WHERE c <= 1 GROUP BY id) AS g USING (id)
 SELECT s, max(t) AS m FROM p GROUP BY s HAVING m > DATE '2020-01-01' AND count(*) > 1
 SELECT max(a) FROM p HAVING count(*) > 100
 SELECT max(id), count(*), sum(w) FROM z
@@ -85,7 +93,7 @@ SELECT P.ID, Q.S FROM P JOIN Q ON p.Id = q.iD
 SELECT id FROM p -- a comment ; with a semicolon
 SELECT 1 AS one
 VALUES (1, 'a'), (2, 'b')
-"""
+"""  # noqa: E501
 TEXTS = [line for line in QUERIES.splitlines() if line]
 
 

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from comparison import Row, assert_same_answer, assert_same_rows, rows_of
 from differences import TOLERANCE, for_duckdb, loosely
-from fuzz import COLUMNS, SCHEMAS, Query, queries, world
+from fuzz import COLUMNS, SCHEMAS, Query, queries, unions, world
 from hypothesis import HealthCheck, event, given, note, settings
 from hypothesis import strategies as st
 
@@ -90,6 +90,14 @@ def test_fuzz_rewrites(duckdbs: list[duckdb.DuckDBPyConnection], query: Query, n
     rewriting_keeps_the_answer(duckdbs[number], query)
 
 
+@examples(40)
+@given(unions(), st.integers(0, WORLDS - 1))
+def test_fuzz_unions_of_joins(
+    duckdbs: list[duckdb.DuckDBPyConnection], query: Query, number: int
+) -> None:
+    rewriting_keeps_the_answer(duckdbs[number], query)
+
+
 @pytest.mark.slow
 @examples(6 * MANY)
 @given(queries(), st.integers(0, WORLDS - 1))
@@ -100,7 +108,7 @@ def test_fuzz_rewrites_at_length(
 
 
 @examples(20)
-@given(queries())
+@given(st.one_of(queries(), unions()))
 def test_fuzz_rules_are_pure(query: Query) -> None:
     """A rule leaves its input as it is, and a second time it has nothing left to do."""
     plan = plan_query(query.text, SCHEMAS)

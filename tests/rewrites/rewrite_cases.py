@@ -51,6 +51,22 @@ _MORE = {
         "SELECT x FROM (SELECT a AS x, count(*) AS n FROM (SELECT a FROM t UNION ALL SELECT a FROM u)"
         " AS d GROUP BY a) AS e WHERE x > 1 AND n > 2"
     ),
+    "a union of joins with the same table": (
+        "SELECT x, sum(y) AS z FROM (SELECT 'one' AS x, t.b * u.c AS y FROM t JOIN u ON t.a = u.a"
+        " WHERE u.c = 1 AND t.b > 0 UNION ALL SELECT 'two', t.b * u.c FROM t JOIN u ON t.a = u.a"
+        " WHERE u.c = 2 AND t.b > 0 UNION ALL SELECT s, 3 FROM t) AS d GROUP BY x"
+    ),
+    "a union of joins with the same two tables": (
+        "SELECT t.s, v.k FROM t JOIN u ON t.a = u.a JOIN v ON v.c = u.c WHERE u.c = 1 UNION"
+        " SELECT t.s, v.k FROM t JOIN u ON t.a = u.a JOIN v ON v.c = u.c WHERE u.c = 2 UNION"
+        " SELECT t.s, v.k FROM t JOIN u ON t.a = u.a JOIN v ON v.c = u.c WHERE u.c = 3"
+    ),
+    "a union of joins with the same and of others": (
+        "SELECT b FROM t WHERE b > 1 AND a NOT IN (SELECT c FROM u) UNION ALL"
+        " SELECT t.b FROM t LEFT JOIN u ON t.a = u.a WHERE t.s = 'x' UNION ALL"
+        " SELECT b FROM t WHERE b < 1 AND a NOT IN (SELECT c FROM u) UNION ALL"
+        " SELECT t.b FROM t LEFT JOIN u ON t.a = u.a WHERE t.s = 'y'"
+    ),
 }
 QUERIES: dict[str, tuple[str, dict[str, Schema]]] = {
     **{name: (text, SCHEMAS) for name, (text, _) in CASES.items()},

@@ -25,6 +25,11 @@ _FUNCTIONS: tuple[type[exp.Expr], ...] = (
     exp.AddMonths,
     exp.Anonymous,  # a user's function is in a plan only if it is declared deterministic
 )
+# Whatever the order of the rows; first(x) and collect_list(x) are not.
+_AGGREGATES: tuple[type[exp.Expr], ...] = (
+    *(exp.Count, exp.Sum, exp.Avg, exp.Min, exp.Max),
+    *(exp.Filter, exp.Where, exp.Distinct, exp.Star),
+)
 
 
 def is_deterministic(scalar: Scalar) -> bool:
@@ -35,6 +40,18 @@ def is_deterministic(scalar: Scalar) -> bool:
     (True, False)
     """
     return all(isinstance(node, _FUNCTIONS) for node in scalar.walk())
+
+
+def is_deterministic_aggregate(scalar: Scalar) -> bool:
+    """Whether the same rows always give the same value, up to the rounding of floating sums.
+
+    >>> import sqlglot
+    >>> is_deterministic_aggregate(sqlglot.parse_one("sum(a)"))
+    True
+    >>> is_deterministic_aggregate(sqlglot.parse_one("first(a)"))
+    False
+    """
+    return all(isinstance(node, (*_FUNCTIONS, *_AGGREGATES)) for node in scalar.walk())
 
 
 def is_function_of_columns(scalar: Scalar, types: Mapping[str, str | None]) -> bool:

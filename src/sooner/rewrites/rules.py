@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sooner.rewrites.factor_disjunctions import factor_disjunctions
+from sooner.rewrites.factor_unions import factor_unions
 from sooner.rewrites.order_joins import order_joins
 from sooner.rewrites.outer_to_inner import outer_to_inner
 from sooner.rewrites.prune_columns import prune_columns
@@ -17,6 +18,9 @@ RULES: tuple[Rule, ...] = (
     Rule("push_down_filters", push_down_filters),
     # After the filters have become join conditions: they say which inputs belong together.
     Rule("order_joins", order_joins),
+    # After the filters have moved: only those that differ between branches still keep them apart. Before
+    # the columns go: what is shared is then written alike in all branches.
+    Rule("factor_unions", factor_unions),
     # Last: the others need columns that are then no longer there.
     Rule("prune_columns", prune_columns),
 )
