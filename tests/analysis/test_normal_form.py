@@ -77,7 +77,7 @@ def test_sides_and_kinds_of_joins_count() -> None:
     "varying",
     [
         Filter(T, sql("a > rand()")),
-        Project(T, (Item("x", sql("mine(a)")),)),
+        Project(T, (Item("x", sql("uuid()")),)),
         Join(T, scan("u", "c"), JoinKind.INNER, sql("a + rand() > c")),
         Aggregate(T, ("a",), (Item("x", sql("first(b)")),)),
         Limit(T, 3),

@@ -14,9 +14,7 @@ from sooner.sql import quote
 class MergedRows:
     """One row for each key, from rows that :func:`held` gave, and more of them batch by batch.
 
-    ``merges`` names what brings the values of each other column together.
-
-    >>> MergedRows(rows, keys=["k"], merges={"total": "sum"})    # doctest: +SKIP
+    ``merges`` names what brings the values of each other column together, such as ``sum``.
     """
 
     def __init__(self, first: DataFrame, keys: Sequence[str], merges: Mapping[str, str]) -> None:
