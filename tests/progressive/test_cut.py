@@ -14,8 +14,10 @@ from sooner.algebra import (
     JoinKind,
     Limit,
     Opaque,
+    Relation,
     Scan,
     Sort,
+    plan_text,
     walk,
 )
 from sooner.algebra.scalar import SortKey, column
@@ -92,6 +94,29 @@ def test_the_reason_is_the_plans_own() -> None:
     plan = Opaque("SELECT …", (Column("c1", "int"),), "GROUP BY ALL", ("t",))
     with pytest.raises(CannotStream, match="as written, because of GROUP BY ALL"):
         choose_stream(plan, {}, TABLES, None)
+
+
+def test_a_condition_on_two_static_parts_reduces_both() -> None:
+    """Towns join customers before they are kept, though the condition also names another static part."""
+    tables = {
+        "t": TableInfo(scrambles=(("k",),), facts=TableFacts(rows=10_000_000)),
+        "seller": TableInfo(key=("s",), facts=TableFacts(rows=1000)),
+        "buyer": TableInfo(key=("b",), facts=TableFacts(rows=100_000)),
+        "town": TableInfo(key=("n",), facts=TableFacts(rows=25)),
+    }
+    plan: Relation = Join(
+        scan("t", "k", "v", "c"), scan("seller", "s", "x"), JoinKind.INNER, scalar("v = s")
+    )
+    plan = Join(plan, scan("buyer", "b", "lives"), JoinKind.INNER, scalar("c = b"))
+    either = "(x = 1 AND n = 2) OR (x = 2 AND n = 1)"
+    plan = Join(plan, scan("town", "n"), JoinKind.INNER, scalar(f"lives = n AND ({either})"))
+    found = cut(Aggregate(plan, ("x",), TOTAL), tables, {0: ("k",)})
+    sellers, buyers = (plan_text(static) for static in found.statics.values())
+    assert "Filter x = 1 OR x = 2" in sellers
+    assert "Filter n = 2 OR n = 1" in buyers and "Join inner on lives = n" in buyers
+    assert either.replace("(", "").replace(")", "") in plan_text(found.states[0].delta).replace(
+        "(", ""
+    ).replace(")", "")
 
 
 @pytest.mark.parametrize("condition", ["c = b AND n = n_2", "v = n"])

@@ -21,8 +21,8 @@ from sooner.engine.frames import from_own_arrow
 from sooner.engine.jobs import cancel, within
 from sooner.engine.lowering import lower, mapped
 from sooner.engine.merged_rows import MergedRows, forget, held
+from sooner.engine.opened_scrambles import opened_scramble
 from sooner.engine.row_groups import RowGroups, shifts_days
-from sooner.engine.rows import scramble_rows
 from sooner.sql import Hint, quote, render
 from sooner.storage.layout import BLOCK
 from sooner.storage.records import Scramble, Table
@@ -73,7 +73,7 @@ class Streaming:
     def open_scramble(self, name: str, table: Table, scramble: Scramble) -> None:
         """Make a scramble readable by block under a name."""
         self._streams.add(name)
-        self._view(name, scramble_rows(self._spark, table, scramble))
+        self._view(name, opened_scramble(self._users, self._spark, table, scramble))
 
     def open_row_groups(
         self, name: str, table: Table, groups: Sequence[RowGroup], replicate: Sequence[int]

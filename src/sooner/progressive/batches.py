@@ -10,8 +10,9 @@ _LARGEST_SHARE = 0.15
 # So little is read about as fast as nothing, as most of the time goes into starting: two blocks at least,
 _FIRST = 2
 _FIRST_BYTES = 11e6
-# more where the first answer waits for static tables anyway,
+# up to three times as much where the first answer waits for static tables anyway,
 _OF_STATIC_BYTES = 0.5
+_MOST_FIRST_BYTES = 33e6
 # and more of small blocks, but not so many that there is nothing left to refine.
 _FIRST_SHARE = 0.125
 # What is smaller takes Spark about as long to start as to read.
@@ -45,7 +46,7 @@ def batches(
         parts = np.array_split(np.array(order), min(count, blocks))
         return [tuple(int(block) for block in part) for part in parts]
     largest = max(1, round(blocks * _LARGEST_SHARE), round(_WORTH_ITS_JOBS / max(1.0, block_bytes)))
-    first = max(_FIRST_BYTES, static_bytes * _OF_STATIC_BYTES)
+    first = min(_MOST_FIRST_BYTES, max(_FIRST_BYTES, static_bytes * _OF_STATIC_BYTES))
     cheap = min(blocks * _FIRST_SHARE, first / max(1.0, block_bytes))
     found, size, start = [], max(float(_FIRST), cheap), 0
     while start < blocks:

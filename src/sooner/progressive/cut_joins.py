@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
 from sooner.algebra import Aggregate, Filter, Item, Join, JoinKind, Project, Relation, Scan, walk
-from sooner.algebra.scalar import Scalar, column, columns_of, conjuncts, equality_sides
+from sooner.algebra.scalar import Scalar, all_of, column, columns_of, conjuncts, equality_sides
 from sooner.analysis import clustering_key, never_null, primary_key
 from sooner.progressive.gates import CannotGate, gate_of
+from sooner.progressive.implied import implied
 from sooner.progressive.openness import selects_by_estimate, uncertain_columns
 from sooner.progressive.parts import (
     CannotStream,
@@ -151,21 +152,51 @@ def _with_static(cutter: Cutter, plan: Join, left: Part, right: Part) -> Part:
 
 
 def _static_partner(cutter: Cutter, plan: Join, delta: Part, static: Part) -> Part | None:
-    """The delta with a static part joined to another static part it has, if that is all it meets.
+    """The delta with a static part joined to another static part it has, if that is what it meets.
 
     So nations are joined to suppliers once, and of the suppliers only those are kept that count.
     """
     assert delta.carried is not None
-    met = columns_of(plan.condition) - static.plan.name_set if plan.condition else frozenset()
     for name, partner in cutter.statics.items():
-        if met and met <= partner.name_set:
-            both = Join(partner, static.plan, JoinKind.INNER, plan.condition)
-            new = _with_wider_scan(delta.plan, name, both)
-            carried = _with_wider_scan(delta.carried, name, both)
-            if new is not None and carried is not None:
-                cutter.statics[name] = both
-                return replace(delta, plan=new, carried=carried)
+        both = static.plan.name_set | partner.name_set
+        on = [part for part in conjuncts(plan.condition) if columns_of(part) <= both]
+        rest = [part for part in conjuncts(plan.condition) if not columns_of(part) <= both]
+        if not any(columns_of(part) & partner.name_set for part in on):
+            continue
+        if rest and not _one_partner(
+            cutter, static.plan, _pairs(plan.condition, partner, static.plan)
+        ):
+            continue  # of all pairs the rest of the condition may leave few
+        joined = Join(partner, static.plan, JoinKind.INNER, all_of(on))
+        new = _with_wider_scan(delta.plan, name, joined)
+        carried = _with_wider_scan(delta.carried, name, joined)
+        if new is not None and carried is not None:
+            cutter.statics[name] = joined
+            require_seen(delta, rest)
+            return _filtered(cutter, replace(delta, plan=new, carried=carried), rest)
     return None
+
+
+def _one_partner(cutter: Cutter, static: Relation, pairs: Sequence[tuple[str, str]]) -> bool:
+    """Whether columns that are equal to others decide the row of a static part."""
+    key = primary_key(static, cutter.tables)
+    return key is not None and key <= {theirs for _, theirs in pairs}
+
+
+def _filtered(cutter: Cutter, delta: Part, parts: Sequence[Scalar]) -> Part:
+    """A delta whose rows pass some conditions, its static parts without rows that these rule out."""
+    condition = all_of(parts)
+    if condition is None:
+        return delta
+    assert delta.carried is not None
+    for name, static in cutter.statics.items():
+        found = [implied(part, static.schema) for part in parts]
+        ruling = all_of([one for one in found if one is not None])
+        if ruling is not None and _with_wider_scan(delta.plan, name, static) is not None:
+            cutter.statics[name] = Filter(static, ruling)
+    return replace(
+        delta, plan=Filter(delta.plan, condition), carried=Filter(delta.carried, condition)
+    )
 
 
 def _reduced(cutter: Cutter, plan: Join, delta: Part, static: Part) -> Part:
