@@ -149,7 +149,7 @@ class Family:
         spark = self._database.spark
         streaming = Streaming(spark)
         try:
-            reading = Reading(streaming, joint.stream, _AS_USUAL, aggregates.functions(spark))
+            reading = Reading(streaming, joint.whole, _AS_USUAL, aggregates.functions(spark))
             reading.open()
             return reading
         except BaseException:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from sooner.algebra import Relation, Scan
 from sooner.algebra.traversal import transform_up
 from sooner.analysis import TableInfo, estimate
+from sooner.progressive.commons import with_commons
 from sooner.progressive.decomposed import Late
 from sooner.progressive.hints import batch_infos
 from sooner.progressive.parts import Cut, State, stream_name
@@ -38,6 +39,13 @@ class Joint:
     parts: tuple[Stream, ...]
 
     @property
+    def whole(self) -> Stream:
+        """What is read for all; several members read rows that they have in common once."""
+        if len(self.parts) == 1:
+            return self.stream
+        return replace(self.stream, cut=with_commons(self.stream.cut))
+
+    @property
     def members(self) -> tuple[Stream, ...]:
         """The members' own streams; their states as wide as they have become."""
         wide = {state.name: state for state in self.stream.cut.states}
@@ -53,6 +61,8 @@ class Joint:
         whole, own = _Joining(self.stream).join(stream)
         new = whole.cut.states[len(self.stream.cut.states) :]
         infos = batch_infos(whole, 1.0)
+        if any(state.aggregate is None and state.keep is None for state in new):
+            raise CannotShare("a list of rows is not read before it is asked for")
         if sum(_rows(state, infos) for state in new) > _MOST_UNASKED_ROWS:
             raise CannotShare("it keeps too much to be read before it is asked for")
         return Joint(whole, (*self.parts, own))

@@ -12,7 +12,7 @@ from typing import TypeAlias, TypeVar
 import numpy as np
 import pyarrow as pa
 
-from sooner.algebra import Relation
+from sooner.algebra import Join, Relation
 from sooner.engine.streaming import Streaming
 from sooner.progressive.answers import Moment, answer_of
 from sooner.progressive.batches import batches
@@ -28,6 +28,7 @@ from sooner.progressive.request import Request
 from sooner.progressive.sampled import Function, Sampled, blocks_at_once
 from sooner.progressive.states import Kept
 from sooner.progressive.streams import Stream
+from sooner.sql import Hint
 
 Keeper: TypeAlias = Kept | KeptDistinct | Gated | Sampled
 
@@ -70,6 +71,8 @@ class Reading:
             streamed.open(self.streaming, stream_name(place))
         for name, plan in self.stream.cut.statics.items():
             self.streaming.keep(name, plan)
+        for name, plan in self.stream.cut.commons.items():
+            self.streaming.define(name, plan)
         for state in self.stream.cut.states:
             if state.late is not None:
                 self._lookups[state.name] = Lookup(state.name, state.late, self.streaming)
@@ -130,6 +133,7 @@ class Reading:
             for blocks, parts in self._read(pool):
                 self._add(blocks, parts)
                 self._count(blocks)
+                self.streaming.release(blocks)
                 yield
 
     @contextmanager
@@ -148,6 +152,7 @@ class Reading:
         waiting: deque[tuple[tuple[int, ...], _Jobs]] = deque()
         at_once = 1  # the first answer should not have to share the machine
         for blocks in self._batches():
+            self.streaming.hold(blocks, self._hint(blocks))
             jobs = {
                 one.state.name: (_generation(one), pool.submit(self._run, one.batch, blocks))
                 for one in self.kept
@@ -174,8 +179,10 @@ class Reading:
                 one.add(part)
 
     def _run(self, plan: Relation, blocks: Collection[int]) -> pa.Table:
-        hint = join_hints(self.stream, len(blocks) / self.stream.blocks)
-        return self.streaming.run(plan, blocks, hint)
+        return self.streaming.run(plan, blocks, self._hint(blocks))
+
+    def _hint(self, blocks: Collection[int]) -> Callable[[Join], Hint | None]:
+        return join_hints(self.stream, len(blocks) / self.stream.blocks)
 
     def _batches(self) -> Iterator[tuple[int, ...]]:
         """The blocks of each batch; of rows that are sampled not too many at once."""
