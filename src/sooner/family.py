@@ -7,15 +7,18 @@ for its first answer, the others that are in use and can come along do so: the b
 from __future__ import annotations
 
 import weakref
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
+from sooner.above import above
+from sooner.algebra import Relation
 from sooner.engine import aggregates, binding
 from sooner.engine.exact import arrow_contract
 from sooner.engine.streaming import Streaming
+from sooner.errors import SoonerError
 from sooner.explain import table_infos
 from sooner.prepare import Prepared
 from sooner.progressive.controller import Progress
@@ -64,7 +67,7 @@ class Family:
 
     def evolve(self, asked: Frame) -> None:
         """Give a Frame its answers to come, and those Frames theirs that can share its reading."""
-        answers = self._joined(asked.prepared)
+        answers = self._joined(asked)
         found = {asked: answers} if answers else self._begun(self._with_others(asked))
         for frame, theirs in found.items():
             frame._evolving = theirs
@@ -73,28 +76,28 @@ class Family:
 
     def companions(self, asked: Frame) -> int:
         """How many Frames would share the reading of one, were it asked for now."""
-        with binding.lock:
+        with binding.lock, suppress(SoonerError):  # such as of a table that is gone
             queries, _ = self._together(self._with_others(asked), gated=True)
-        return max(0, len(queries) - 1)
+            return max(0, len(queries) - 1)
+        return 0
 
     def _with_others(self, asked: Frame) -> list[Frame]:
         """A Frame, and the others that have not begun, in the order they were made."""
         others = [one for one in self._frames.values() if one is not asked]
         return [asked, *(one for one in others if one._evolving is None)]
 
-    def _joined(self, prepared: Prepared) -> Answers | None:
-        """The answers of a query for which all that it needs is kept already."""
+    def _joined(self, asked: Frame) -> Answers | None:
+        """The answers of a Frame for which all that it needs is kept already."""
         shared = None if self._running is None else self._running()
         if shared is None:
             return None
+        others = [one.prepared for one in self._frames.values() if one is not asked]
         with binding.lock:
-            query = self._query(prepared, gated=True)
-            if query is None or not query.as_of.items() <= shared.as_of.items():
-                return None
-            try:
-                return self._member(shared, query, shared.join(query.stream))
-            except CannotShare:
-                return None
+            for query in self._ways(asked.prepared, others, gated=True):
+                if query.as_of.items() <= shared.as_of.items():
+                    with suppress(CannotShare):
+                        return self._member(shared, query, shared.join(query.stream))
+        return None
 
     def _begun(self, frames: Sequence[Frame]) -> dict[Frame, Answers]:
         """The answers of the first Frame and of those that share its reading; none if it has no steps."""
@@ -126,21 +129,36 @@ class Family:
         queries: dict[Frame, _Query] = {}
         joint: Joint | None = None
         for frame in frames:
-            query = self._query(frame.prepared, gated)
-            if query is not None:
-                with suppress(CannotShare):
-                    joint = alone(query.stream) if joint is None else joint.taking(query.stream)
-                    queries[frame] = query
-            if joint is None:
+            ways = self._ways(frame.prepared, [one.prepared for one in queries.values()], gated)
+            if joint is not None:
+                with suppress(CannotShare, SoonerError):  # an error is for whom it concerns
+                    queries[frame], joint = _taken(joint, list(ways))
+            elif (first := next(ways, None)) is not None:
+                queries[frame], joint = first, alone(first.stream)
+            else:
                 break
         return queries, joint
 
-    def _query(self, prepared: Prepared, gated: bool) -> _Query | None:
-        """A query that goes in steps; ``None`` for one that is answered at once."""
+    def _ways(
+        self, prepared: Prepared, others: Sequence[Prepared], gated: bool
+    ) -> Iterator[_Query]:
+        """A query as it would be alone, and over each of the others that it was made from."""
+        own = self._query(prepared, prepared.plan, gated)
+        if own is None:
+            return
+        yield own
+        plans = (above(prepared, other, self._database._without) for other in others)
+        for plan in plans:
+            query = None if plan is None else self._query(prepared, plan, gated)
+            if query is not None:
+                yield query
+
+    def _query(self, prepared: Prepared, plan: Relation, gated: bool) -> _Query | None:
+        """A query that goes in steps by a plan; ``None`` for one that is answered at once."""
         tables = {name: self._database._bind(name) for name in prepared.tables}
         infos = table_infos(tables.values())
         try:
-            stream = choose_stream(prepared.plan, tables, infos, None, _AS_USUAL.seed, gated)
+            stream = choose_stream(plan, tables, infos, None, _AS_USUAL.seed, gated)
         except CannotStream:
             return None
         return _Query(prepared, list(tables.values()), stream) if stream.is_worth_it else None
@@ -167,3 +185,13 @@ class Family:
             lambda: database._versions(prepared.tables) == query.as_of,
             lambda: database._answers(prepared, _AS_USUAL),
         )
+
+
+def _taken(joint: Joint, ways: Sequence[_Query]) -> tuple[_Query, Joint]:
+    """What is read with one more query: by a way that needs nothing more, else as it would be alone."""
+    for query in ways:
+        with suppress(CannotShare):
+            return query, joint.joined_late(query.stream)
+    if not ways:
+        raise CannotShare("it is answered at once")
+    return ways[0], joint.taking(ways[0].stream)

@@ -15,7 +15,7 @@ from comparison import assert_same_answer
 
 from sooner.engine.streaming import Streaming
 from sooner.errors import SoonerError
-from sooner.progressive import streams
+from sooner.progressive import cut_aggregates, streams
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -191,6 +191,29 @@ def test_whatever_is_kept_is_kept_once(ready: Database, reads: Reads, shape: str
     assert ordered.get().details["shared_with"] == 1
 
 
+def test_columns_that_come_late_are_looked_up_for_each(
+    ready: Database, reads: Reads, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cut_aggregates, "_MANY_ROWS", 0)
+    first = ready.sql(
+        "SELECT s.g AS g, name, sum(v) AS total FROM t JOIN s ON t.g = s.g GROUP BY s.g, name"
+    )
+    best = first.sort("total DESC", "g").limit(3)
+    only = first.select("name", "total")
+    rounds = together(first, best, only)
+    assert len(reads) == rounds * (1 if "shared_with" in only.get().details else 2)
+    assert best.get().details["shared_with"] >= 1
+
+
+def test_row_groups_are_read_once(fresh: Database, reads: Reads, tmp_path: Path) -> None:
+    pq.write_table(some_rows(2400), tmp_path / "r.parquet", row_group_size=100)
+    fresh.register("r", tmp_path / "r.parquet", key="id")
+    groups = fresh.table("r").agg(["sum(v) AS total"], by=["g"])
+    best = groups.sort("total DESC", "g").limit(3)
+    assert together(groups, best) == len(reads)
+    assert reads.blocks == list(range(24)) and best.get().details["shared_with"] == 1
+
+
 def test_answers_are_those_of_a_frame_alone(ready: Database) -> None:
     groups = daily(ready)
     others = [groups.agg(["avg(n) AS mean_n"]), groups.sort("total DESC", "g").limit(5)]
@@ -236,6 +259,18 @@ def test_a_frame_made_later_that_needs_more_goes_alone(ready: Database, reads: R
     together(groups, other)
     assert reads.blocks == sorted(ONCE * 2)
     assert "shared_with" not in other.get().details
+
+
+def test_a_filter_of_groups_takes_the_groups_as_they_are(ready: Database, reads: Reads) -> None:
+    groups = daily(ready)
+    some = groups.filter("g < 5 AND n > 3")
+    rounds = together(groups, some)
+    later = groups.filter("g >= 5").agg(["sum(total) AS total"])
+    assert len(reads) == rounds and some.get().details["shared_with"] == 1
+    groups.close()
+    groups.get()
+    together(groups, later)
+    assert reads.blocks == sorted(ONCE * 2)
 
 
 def test_progress_is_for_the_frame_alone(ready: Database, reads: Reads) -> None:
@@ -291,6 +326,16 @@ def test_an_error_is_told_to_whom_it_concerns(ready: Database) -> None:
         with pytest.raises(SoonerError):
             bad.get()
     assert_same_answer(good.get().to_arrow(), good.exact().to_arrow())
+
+
+def test_a_table_that_is_gone_hinders_only_those_who_read_it(fresh: Database) -> None:
+    rows = fresh.table("t")
+    groups = rows.agg(["sum(v) AS total"], by=["g"])
+    named = rows.join(fresh.table("s").select("g AS of", "name"), on="g = of").agg("max(name)")
+    fresh.drop("s")
+    assert groups.explain() and groups.get_final().final
+    with pytest.raises(SoonerError):
+        named.get()
 
 
 def test_a_block_that_vanishes_is_said_to_all(fresh: Database, small_spark: SparkSession) -> None:
