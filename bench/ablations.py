@@ -25,10 +25,12 @@ from sooner.engine.exact import arrow_contract
 from sooner.engine.streaming import Streaming
 from sooner.explain import table_infos
 from sooner.progressive.batches import batches
-from sooner.progressive.controller import Progress, Request
+from sooner.progressive.controller import Progress
 from sooner.progressive.gated import Gated
 from sooner.progressive.hints import join_hints
 from sooner.progressive.parts import stream_name
+from sooner.progressive.reading import Reading
+from sooner.progressive.request import Request
 from sooner.progressive.streams import Stream, choose_stream
 
 SLOW = """SELECT avg(l_extendedprice) AS price FROM lineitem
@@ -60,8 +62,9 @@ class Run:
         )
         schema = arrow_contract(database.spark, prepared.columns)
         with Streaming(database.spark) as streaming:
-            progress = Progress(streaming, stream, schema, self.request, {}, self.frame.exact)
-            progress.open()
+            reading = Reading(streaming, stream, self.request)
+            reading.open()
+            progress = Progress(reading, stream, schema, self.request, {}, self.frame.exact)
             yield progress, streaming, stream
 
     def total(self) -> tuple[float, dict[str, float]]:

@@ -21,11 +21,9 @@ from scipy import sparse, stats
 
 import sooner
 from sooner import tpch
-from sooner.engine.exact import arrow_contract
 from sooner.engine.streaming import Streaming
 from sooner.explain import table_infos
 from sooner.progressive.by_row_groups import ByRowGroups
-from sooner.progressive.controller import Keeper, Progress, Request
 from sooner.progressive.decomposed import Late
 from sooner.progressive.distinct_counts import kept
 from sooner.progressive.estimates import Guess, Rows, Varying
@@ -36,6 +34,8 @@ from sooner.progressive.hints import join_hints
 from sooner.progressive.partials import Scaling
 from sooner.progressive.parts import CannotStream, State, stream_name
 from sooner.progressive.places import places
+from sooner.progressive.reading import Keeper, Reading
+from sooner.progressive.request import Request
 from sooner.progressive.states import Kept
 from sooner.progressive.streams import Stream, choose_stream
 from sooner.progressive.top import over_estimates
@@ -112,11 +112,10 @@ class Replay:
         self.marked: set[str] = set()
         self.schemas: dict[int, pa.Schema] = {}
         self.key_types: dict[str, list[dict[str, pa.DataType]]] = {}
-        schema = arrow_contract(database.spark, frame.prepared.columns)
         with Streaming(database.spark) as streaming:
-            progress = Progress(streaming, self.stream, schema, Request(), {}, frame.exact)
-            progress.open()
-            for one in progress._kept:
+            reading = Reading(streaming, self.stream, Request())
+            reading.open()
+            for one in reading.kept:
                 state = one.state
                 for plan in (state.aggregate or state.delta, state.pairs and state.pairs.aggregate):
                     if plan is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import timedelta
 from functools import partial
 from time import perf_counter
@@ -30,9 +30,12 @@ from sooner.errors import CatalogError, InvalidArgument, SchemaChanged
 from sooner.explain import table_infos
 from sooner.frame import Frame
 from sooner.prepare import Prepared, opaque, prepare
-from sooner.progressive.controller import Progress, Request
+from sooner.progressive.controller import Progress
 from sooner.progressive.gates import CannotGate
 from sooner.progressive.parts import CannotStream
+from sooner.progressive.reading import Reading
+from sooner.progressive.request import Request
+from sooner.progressive.shared import Answers
 from sooner.progressive.streams import choose_stream
 from sooner.sql import quote
 from sooner.storage import Catalog, HistoryEntry, Home, Table, VacuumReport, check_unchanged, vacuum
@@ -219,6 +222,9 @@ class Database:
         check_unchanged(table.files)
         return table
 
+    def _versions(self, names: Sequence[str]) -> dict[str, int]:
+        return {table.name: table.version for table in self._tables(names)}
+
     def _tables(self, names: Sequence[str]) -> list[Table]:
         return [self._catalog.table(name) for name in names]
 
@@ -303,7 +309,7 @@ class Database:
         method = "exact, by Spark as written" if isinstance(prepared.plan, Opaque) else "exact"
         return Answer(table, method, as_of=versions, elapsed=perf_counter() - start)
 
-    def _answers(self, prepared: Prepared, request: Request) -> Iterator[Answer]:
+    def _answers(self, prepared: Prepared, request: Request) -> Answers:
         """Answers that refine, or the exact one at once where there is nothing to stream."""
         with Streaming(self.spark) as streaming:
             progress = self._open_progress(streaming, prepared, request)
@@ -329,11 +335,9 @@ class Database:
                     )
                     if not (request.batches or stream.is_worth_it):
                         return None
-                    progress = Progress(
-                        streaming, stream, schema, request, versions, as_written, functions
-                    )
-                    progress.open()
-                    return progress
+                    reading = Reading(streaming, stream, request, functions)
+                    reading.open()
+                    return Progress(reading, stream, schema, request, versions, as_written)
                 except CannotGate:
                     continue
                 except CannotStream:

@@ -14,11 +14,12 @@ from sooner.progressive.streams import choose_stream
 from sooner.storage import Table
 
 
-def explain_text(prepared: Prepared, tables: Sequence[Table]) -> str:
-    """The explanation of a prepared query over its tables."""
+def explain_text(prepared: Prepared, tables: Sequence[Table], companions: int = 0) -> str:
+    """The explanation of a prepared query over its tables; ``companions`` would share its reading."""
     sections = [
         _method(prepared),
         _section("With progress()", _progress(prepared, tables)),
+        *([_section("With get()", [_shared(companions)])] if companions else []),
         _section("Reads", [_table(table) for table in tables] or ["no registered table"]),
         _section("Gives", [f"{column.name}: {column.type}" for column in prepared.columns]),
     ]
@@ -55,6 +56,11 @@ def _progress(prepared: Prepared, tables: Sequence[Table]) -> list[str]:
     if stream.why_at_once is not None:
         lines.append(stream.why_at_once)
     return lines
+
+
+def _shared(companions: int) -> str:
+    others = "1 other Frame" if companions == 1 else f"{companions} other Frames"
+    return f"Blocks are read once, for this and {others} made from the same one."
 
 
 def _table(table: Table) -> str:

@@ -15,8 +15,10 @@ from sooner.answer import Answer
 from sooner.engine.sources import declared_schema
 from sooner.errors import InvalidArgument, UnknownColumn, nearest
 from sooner.explain import explain_text
+from sooner.family import Family
 from sooner.prepare import Prepared
-from sooner.progressive.controller import Request
+from sooner.progressive.request import Request
+from sooner.progressive.shared import Answers
 
 if TYPE_CHECKING:
     from sooner.database import Database
@@ -43,12 +45,18 @@ class Frame:
     """
 
     def __init__(
-        self, database: Database, text: str, maps: Mapping[str, Map] | None = None
+        self,
+        database: Database,
+        text: str,
+        maps: Mapping[str, Map] | None = None,
+        family: Family | None = None,
     ) -> None:
         self._database = database
         self.prepared: Prepared = database._prepare(text, maps or {})
-        self._evolving: Iterator[Answer] | None = None
+        self._evolving: Answers | None = None
         self._latest: Answer | None = None
+        self._family = family or Family(database)
+        self._family.add(self)
 
     @property
     def columns(self) -> Schema:
@@ -87,12 +95,29 @@ class Frame:
         return self._database._answers(self.prepared, request)
 
     def get(self) -> Answer:
-        """The next answer of an evolving query: each call knows more, until it is final."""
+        """The next answer of an evolving query: each call knows more, until it is final.
+
+        Frames derived from one another share the reading: blocks that one of them has read are read for
+        all. To be called from one thread. After an error the next call starts anew.
+        """
         if self._evolving is None:
-            self._evolving = self.progress()
-        self._latest = next(self._evolving, self._latest)
+            self._family.evolve(self)
+        assert self._evolving is not None, "the family gives it its answers"
+        try:
+            self._latest = next(self._evolving, self._latest)
+        except BaseException:
+            self._evolving = None
+            raise
         assert self._latest is not None, "a query has at least one answer"
+        if self._latest.final:
+            self._evolving.close()
         return self._latest
+
+    def close(self) -> None:
+        """Let go of what :meth:`get` holds; the next call starts anew."""
+        if self._evolving is not None:
+            self._evolving.close()
+        self._evolving = self._latest = None
 
     @property
     def is_final(self) -> bool:
@@ -107,7 +132,8 @@ class Frame:
 
     def explain(self) -> str:
         """What will happen and why, before anything runs."""
-        return explain_text(self.prepared, self._database._tables(self.prepared.tables))
+        tables = self._database._tables(self.prepared.tables)
+        return explain_text(self.prepared, tables, self._family.companions(self))
 
     def filter(self, condition: str) -> Frame:
         """The rows for which a SQL condition is true."""
@@ -140,6 +166,7 @@ class Frame:
             self._database,
             f"SELECT * FROM {self._source('l')} {_HOW[how]} {other._source('r')}{condition}",
             {**self.prepared.maps, **other.prepared.maps},
+            self._family,
         )
 
     def union(self, other: Frame) -> Frame:
@@ -149,6 +176,7 @@ class Frame:
             self._database,
             f"SELECT * FROM {self._source()} UNION ALL SELECT * FROM {other._source()}",
             {**self.prepared.maps, **other.prepared.maps},
+            self._family,
         )
 
     def sort(self, *by: str) -> Frame:
@@ -187,7 +215,8 @@ class Frame:
             tuple(child.written.names[place] for place in self._places(_many(by))),
         )
         name = f"__sooner_map_{uuid.uuid4().hex}"
-        return Frame(self._database, f"SELECT * FROM {name}", {**child.maps, name: node})
+        maps = {**child.maps, name: node}
+        return Frame(self._database, f"SELECT * FROM {name}", maps, self._family)
 
     def __repr__(self) -> str:
         columns = ", ".join(f"{column.name}: {column.type}" for column in self.columns)
@@ -201,7 +230,7 @@ class Frame:
         return [known.index(name.lower()) for name in names]
 
     def _over(self, text: str) -> Frame:
-        return Frame(self._database, text, self.prepared.maps)
+        return Frame(self._database, text, self.prepared.maps, self._family)
 
     def _source(self, alias: str = "t") -> str:
         return f"(\n{self.text}\n) AS {alias}"

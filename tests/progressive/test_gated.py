@@ -12,7 +12,7 @@ import pytest
 from comparison import assert_same_answer
 
 from sooner.answer import Status
-from sooner.progressive import controller
+from sooner.progressive import reading
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -150,7 +150,7 @@ def test_an_adversarial_order_is_recovered_from(
         )
     ]
     monkeypatch.setattr(
-        controller, "batches", lambda *_: [tuple(order[i : i + 4]) for i in range(0, 64, 4)]
+        reading, "batches", lambda *_: [tuple(order[i : i + 4]) for i in range(0, 64, 4)]
     )
     frame = ready.sql(QUERIES[name])
     answers = list(frame.progress(batches=16, slack=0.0, stream="s"))

@@ -42,8 +42,10 @@ class Streaming:
         self._streams: set[str] = set()
         self._row_groups: dict[str, RowGroups] = {}
         self._kept: list[DataFrame] = []
-        self._held: dict[int, HeldRows] = {}
+        self._parts: dict[int, HeldRows] = {}
         self._merged: dict[str, MergedRows] = {}
+        self._defined: dict[str, Relation] = {}
+        self._held: dict[tuple[str, tuple[int, ...]], DataFrame] = {}
         self._beside: dict[str, tuple[str, str, Sequence[str]]] = {}
         self._closed = False
 
@@ -91,12 +93,34 @@ class Streaming:
             rows = lower(self._spark, plan)
             # Every batch reads them: as many pieces as cores, not as many as there were files.
             rows = rows.coalesce(self._spark.sparkContext.defaultParallelism)
-            # Spark keeps equal plans once, for whoever asks: another query's end would take ours away,
-            # and what ours then builds would never be given back. This makes the plan our own.
-            rows = rows.where(f"'{self._prefix}' IS NOT NULL")
-            frame = rows.persist(StorageLevel.MEMORY_AND_DISK)
+            frame = self._persisted(rows)
         self._kept.append(frame)
         self._view(name, frame)
+
+    def _persisted(self, rows: DataFrame) -> DataFrame:
+        # Spark keeps equal plans once, for whoever asks: another query's end would take ours away,
+        # and what ours then builds would never be given back. This makes the plan our own.
+        own = rows.where(f"'{self._prefix}' IS NOT NULL")
+        return own.persist(StorageLevel.MEMORY_AND_DISK)
+
+    def define(self, name: str, plan: Relation) -> None:
+        """Make the rows a plan gives from blocks readable under a name, by other plans over these blocks."""
+        self._defined[name] = plan
+
+    def hold(self, blocks: Sequence[int], hint: Callable[[Join], Hint | None]) -> None:
+        """Keep the defined rows of some blocks once they are read, until they are released."""
+        for name, plan in self._defined.items():
+            place = (name, tuple(blocks))
+            with plain_errors():
+                self._held[place] = self._persisted(self._frame(plan, blocks, hint))
+            self._view(_held_name(*place), self._held[place])
+
+    def release(self, blocks: Sequence[int]) -> None:
+        """Let go of what is held of some blocks."""
+        for name in self._defined:
+            place = (name, tuple(blocks))
+            self._held.pop(place).unpersist()
+            self._spark.catalog.dropTempView(self._views.pop(_held_name(*place)))
 
     def open_plan(self, name: str, plan: Relation) -> None:
         """Make the rows of a plan readable under a name; they are computed whenever they are needed."""
@@ -131,7 +155,7 @@ class Streaming:
         """Make a small local table readable under a name, in place of the one before."""
         self._provide(name, from_own_arrow(self._spark, table))
 
-    def hold(
+    def run_there(
         self,
         plan: Relation,
         blocks: Collection[int],
@@ -139,16 +163,16 @@ class Streaming:
     ) -> HeldRows:
         """As :meth:`run`, but the rows stay in Spark until they are merged. For any thread."""
         with self._running(blocks):
-            return self._hold(self._frame(plan, blocks, hint))
+            return self._keep_part(self._frame(plan, blocks, hint))
 
-    def hold_local(self, table: pa.Table) -> HeldRows:
+    def put_there(self, table: pa.Table) -> HeldRows:
         """Rows of the driver, given to Spark until they are merged."""
         with self._running(()):
-            return self._hold(from_own_arrow(self._spark, table))
+            return self._keep_part(from_own_arrow(self._spark, table))
 
-    def _hold(self, rows: DataFrame) -> HeldRows:
+    def _keep_part(self, rows: DataFrame) -> HeldRows:
         kept = held(rows)
-        self._held[id(kept)] = kept
+        self._parts[id(kept)] = kept
         return kept
 
     def merge(
@@ -160,7 +184,7 @@ class Streaming:
                 self._merged[name].add(rows)
             else:
                 self._merged[name] = MergedRows(rows, keys, merges)
-        del self._held[id(rows)]
+        del self._parts[id(rows)]
 
     def provide_merged(self, name: str, values: Mapping[str, str], schema: pa.Schema) -> None:
         """Make columns computed from merged rows readable under their name, cast to these types."""
@@ -204,9 +228,9 @@ class Streaming:
             return
         self._closed = True
         self.cancel()
-        for frame in self._kept:
+        for frame in (*self._kept, *self._held.values()):
             frame.unpersist()
-        for rows in (*self._held.values(), *(merged.rows for merged in self._merged.values())):
+        for rows in (*self._parts.values(), *(merged.rows for merged in self._merged.values())):
             forget(rows)
         for view in set(self._views.values()):
             self._spark.catalog.dropTempView(view)
@@ -238,6 +262,10 @@ class Streaming:
                 rows = self._row_groups[node.table].rows(node.sources, blocks)
                 rows.createOrReplaceTempView(made[-1])
                 return quote(made[-1])
+            if node.table in self._defined:
+                if (node.table, tuple(blocks)) in self._held:
+                    return quote(self._views[_held_name(node.table, tuple(blocks))])
+                return f"({render(self._defined[node.table], leaf, hint)})"
             view = quote(self._views[node.table])
             if node.table in self._streams:
                 return f"(SELECT * FROM {view} WHERE {BLOCK} IN ({chosen}))"
@@ -248,3 +276,8 @@ class Streaming:
         finally:
             for view in made:
                 self._spark.catalog.dropTempView(view)
+
+
+def _held_name(name: str, blocks: tuple[int, ...]) -> str:
+    """No two batches that are held have a block in common."""
+    return f"{name}_from_{blocks[0]}"

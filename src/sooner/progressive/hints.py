@@ -30,7 +30,7 @@ _BUILD_SIDES = {
 
 def join_hints(stream: Stream, share: float) -> Callable[[Join], Hint | None]:
     """Hints for the joins of a batch that reads a share of all blocks."""
-    infos = _batch_infos(stream, share)
+    infos = batch_infos(stream, share)
 
     def hint(join: Join) -> Hint | None:
         sides = _BUILD_SIDES.get(join.kind, ())
@@ -55,7 +55,8 @@ def _largest(plan: Relation, infos: Mapping[str, TableInfo]) -> float:
     return max((table_info(infos, scan.table).facts.rows or 0 for scan in scans), default=0)
 
 
-def _batch_infos(stream: Stream, share: float) -> Mapping[str, TableInfo]:
+def batch_infos(stream: Stream, share: float) -> Mapping[str, TableInfo]:
+    """What is known of all that a batch reads, if it reads a share of all blocks."""
     infos = {}
     for place, one in stream.scans.items():
         info = stream.infos[one.table.name.lower()]

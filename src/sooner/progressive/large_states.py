@@ -32,12 +32,12 @@ class LargeState:
         self._accumulators = kept.accumulators
         self._streaming = streaming
         merges = {n: merge for n, merge in kept.merges.items() if n in kept.table.column_names}
-        streaming.merge(self.state.name, streaming.hold_local(kept.table), self._keys, merges)
+        streaming.merge(self.state.name, streaming.put_there(kept.table), self._keys, merges)
 
     def add(self, batch: pa.Table | HeldRows) -> None:
         """Fold a batch in: rows that Spark holds, or those of a batch that was asked for before."""
         streaming = self._streaming
-        held = streaming.hold_local(batch) if isinstance(batch, pa.Table) else batch
+        held = streaming.put_there(batch) if isinstance(batch, pa.Table) else batch
         streaming.merge(self.state.name, held, self._keys, {})
 
     def provide(self, scale: float | None = None) -> None:

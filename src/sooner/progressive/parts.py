@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from sooner.algebra import Aggregate, Item, Project, Relation, Scan, SortKey, walk
 from sooner.algebra.scalar import Scalar, column, columns_of
@@ -48,11 +48,15 @@ class State:
 
 @dataclass(frozen=True)
 class Cut:
-    """The states, the static parts by name, and the top, whose scans name both."""
+    """The states, the static parts by name, and the top, whose scans name both.
+
+    ``commons`` are rows by name that several states read of every batch.
+    """
 
     top: Relation
     states: tuple[State, ...]
     statics: Mapping[str, Relation]
+    commons: Mapping[str, Relation] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,8 @@ def over_estimates(top: Relation, states: Mapping[str, Rows], slack: float = 2.0
             if top.table not in states:
                 raise NotNumeric(top.table)
             rows = states[top.table]
-            columns = dict(zip(top.names, rows.columns.values(), strict=True))
+            named = zip(top.names, top.sources, strict=True)
+            columns = {name: rows.columns[source] for name, source in named}
             return Rows(columns, rows.chosen)
         case Project():
             rows = over_estimates(top.child, states, slack)

@@ -1,0 +1,307 @@
+"""Blocks read in order and folded into states, the next being read meanwhile; for one query or several."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from time import perf_counter
+from typing import TypeAlias, TypeVar
+
+import numpy as np
+import pyarrow as pa
+
+from sooner.algebra import Join
+from sooner.engine.streaming import HeldRows, Streaming
+from sooner.progressive.answers import Moment, answer_of
+from sooner.progressive.batches import batches
+from sooner.progressive.distinct_counts import KeptDistinct, kept
+from sooner.progressive.estimates import Deferred, Rows
+from sooner.progressive.evaluate import NotNumeric
+from sooner.progressive.gated import Gated
+from sooner.progressive.hints import join_hints
+from sooner.progressive.large_states import LargeState, outgrows
+from sooner.progressive.lookups import Lookup
+from sooner.progressive.partials import Scaling
+from sooner.progressive.parts import State, stream_name
+from sooner.progressive.request import Request
+from sooner.progressive.sampled import Function, Sampled, blocks_at_once
+from sooner.progressive.states import Kept
+from sooner.progressive.streams import Stream
+from sooner.sql import Hint
+
+Keeper: TypeAlias = Kept | KeptDistinct | Gated | Sampled | LargeState
+# What a batch gave: rows, or rows that stay in Spark.
+Read: TypeAlias = pa.Table | HeldRows
+
+# While one batch is merged and shown, the next is read: with two in flight no core waits.
+_IN_FLIGHT = 2
+
+Result = TypeVar("Result")
+_Jobs: TypeAlias = dict[str, tuple[int, Future[Read]]]
+
+
+class Reading:
+    """The states of a stream, and the way through its blocks, over an open :class:`Streaming`."""
+
+    def __init__(
+        self,
+        streaming: Streaming,
+        stream: Stream,
+        request: Request,
+        functions: Mapping[str, Function] | None = None,
+        is_shared: bool = False,
+    ) -> None:
+        """``functions`` are the user's aggregates, by name."""
+        self.streaming = streaming
+        self.stream = stream
+        self.kept: list[Keeper] = []
+        self.start = perf_counter()
+        # When to give up waiting for the next batch.
+        self.deadline: float | None = None
+        self._request = request
+        self._functions = functions or {}
+        self._is_shared = is_shared
+        self._rows = {place: np.zeros(stream.replicates) for place in stream.scans}
+        self._left = stream.blocks
+        self._lookups: dict[str, Lookup] = {}
+        self._dropped: set[str] = set()
+        self._estimates: dict[str, Rows] = {}
+        self._exact: dict[str, pa.Table] = {}
+
+    def open(self) -> None:
+        """Make tables and static parts readable, at the versions that are bound now."""
+        for place, streamed in self.stream.scans.items():
+            streamed.open(self.streaming, stream_name(place))
+        for name, plan in self.stream.cut.statics.items():
+            self.streaming.keep(name, plan)
+        for name, plan in self.stream.cut.commons.items():
+            self.streaming.define(name, plan)
+        for state in self.stream.cut.states:
+            if state.late is not None:
+                self._lookups[state.name] = Lookup(state.name, state.late, self.streaming)
+            if state.gates:
+                self.kept.append(self._gated(state))
+            elif state.samplers:
+                self.kept.append(self._sampled(state))
+            else:
+                self.kept.append(kept(state, self.streaming.schema, self.stream.replicates))
+
+    def _gated(self, state: State) -> Gated:
+        """Raises :class:`CannotGate` for values that are no numbers."""
+        schema = self.streaming.schema(state.aggregate or state.delta)
+        for one in self.kept:  # what the gates read
+            self.streaming.provide(one.state.name, one.schema.empty_table())
+        tops = [self.streaming.schema(gate.top) for gate in state.gates]
+        types = [{field.name: field.type for field in top} for top in tops]
+        gated = Gated(state, schema, self.stream.replicates, types, self._request.slack)
+        gated.provide(self.streaming)
+        gated.require_numbers(self.streaming.schema(gated.batch))
+        return gated
+
+    def _sampled(self, state: State) -> Sampled:
+        schema = self.streaming.schema(state.aggregate or state.delta)
+        merged = [one for one in self.kept if one.state.name == state.beside]
+        beside = merged[0] if merged and isinstance(merged[0], Kept) else None
+        finish = self.streaming.finish
+        one = Sampled(state, schema, self.stream.replicates, beside, self._functions, finish)
+        one.require_readable(self.streaming.schema(one.batch))
+        return one
+
+    @property
+    def is_done(self) -> bool:
+        """Whether all blocks have been read."""
+        return self._left == 0
+
+    def progress(self, places: Collection[int]) -> float:
+        """The share of the rows of some streamed scans that has been read."""
+        total = sum(self._total(place) for place in places)
+        read = sum(float(self._rows[place].sum()) for place in places)
+        return read / total if total else 1.0
+
+    def named(self, names: Collection[str]) -> list[Keeper]:
+        """The keepers of some states, in order."""
+        return [one for one in self.kept if one.state.name in names]
+
+    def holds(self, names: Iterable[str]) -> bool:
+        """Whether all these states have everything that has been read."""
+        return self._dropped.isdisjoint(names)
+
+    def keep_only(self, names: Collection[str]) -> None:
+        """Read no more for states that nobody needs."""
+        self._dropped |= {one.state.name for one in self.kept} - set(names)
+
+    def steps(self) -> Generator[None, None, None]:
+        """Read on, batch by batch. Closing it stops what is being read."""
+        with self._pool() as pool:
+            for blocks, parts in self._read(pool):
+                self._add(blocks, parts)
+                self._count(blocks)
+                self.streaming.release(blocks)
+                yield
+
+    @contextmanager
+    def _pool(self) -> Iterator[ThreadPoolExecutor]:
+        pool = ThreadPoolExecutor(_IN_FLIGHT, thread_name_prefix="sooner")
+        try:
+            yield pool
+        finally:
+            # First what waits, then what runs: nothing may start in between.
+            pool.shutdown(wait=False, cancel_futures=True)
+            self.streaming.cancel()
+            pool.shutdown(wait=True)
+
+    def _read(self, pool: ThreadPoolExecutor) -> Iterator[tuple[tuple[int, ...], _Jobs]]:
+        """Batches in order with their jobs, the next ones being read meanwhile."""
+        waiting: deque[tuple[tuple[int, ...], _Jobs]] = deque()
+        at_once = 1  # the first answer should not have to share the machine
+        for blocks in self._batches():
+            self.streaming.hold(blocks, self._hint(blocks))
+            jobs = {
+                one.state.name: (_generation(one), pool.submit(self._run, one, blocks))
+                for one in self.kept
+                if one.state.name not in self._dropped
+            }
+            waiting.append((blocks, jobs))
+            if len(waiting) == at_once:
+                at_once = _IN_FLIGHT
+                yield waiting.popleft()
+        yield from waiting
+
+    def _add(self, blocks: tuple[int, ...], jobs: _Jobs) -> None:
+        self._estimates, self._exact = {}, {}
+        for one in self.kept:
+            if one.state.name in self._dropped:
+                continue
+            generation, job = jobs[one.state.name]
+            read = self.result(job)
+            # What was decided when it was asked for may have been taken back since.
+            part = read if generation == _generation(one) else self._run(one, blocks)
+            if isinstance(one, Gated):
+                one.add(part, blocks)
+            else:
+                one.add(part)
+        self.kept = [self._or_in_spark(one) for one in self.kept]
+
+    def _or_in_spark(self, one: Keeper) -> Keeper:
+        """The state, or the same in Spark if it has become too large for the driver.
+
+        Gates and samples need the values of other states on the driver, and so do queries that share
+        them.
+        """
+        if self._is_shared or any(isinstance(other, Gated | Sampled) for other in self.kept):
+            return one
+        if isinstance(one, Kept) and outgrows(one, self.stream.cut.top):
+            return LargeState(one, self.streaming)
+        return one
+
+    def _run(self, one: Keeper, blocks: Collection[int]) -> Read:
+        streaming = self.streaming
+        run = streaming.run_there if isinstance(one, LargeState) else streaming.run
+        return run(one.batch, blocks, self._hint(blocks))
+
+    def _hint(self, blocks: Collection[int]) -> Callable[[Join], Hint | None]:
+        return join_hints(self.stream, len(blocks) / self.stream.blocks)
+
+    def _batches(self) -> Iterator[tuple[int, ...]]:
+        """The blocks of each batch; of rows that are sampled not too many at once."""
+        most = self.stream.blocks
+        for one in self.kept:
+            if isinstance(one, Sampled):
+                rows = self._total(one.state.counted)
+                most = min(most, blocks_at_once(rows, self.stream.blocks))
+        stream, request = self.stream, self._request
+        sizes = (stream.block_bytes, stream.static_bytes)
+        for batch in batches(stream.blocks, request.seed, request.batches, *sizes):
+            yield from (batch[first : first + most] for first in range(0, len(batch), most))
+
+    def result(self, job: Future[Result]) -> Result:
+        """What a job gave. Raises ``TimeoutError`` after the deadline."""
+        left = None if self.deadline is None else max(0.0, self.deadline - perf_counter())
+        return job.result(timeout=left)
+
+    def in_time(self, work: Callable[[], Result]) -> Result:
+        """What some work gives after all reading. Raises ``TimeoutError`` after the deadline."""
+        with self._pool() as pool:
+            return self.result(pool.submit(work))
+
+    def _count(self, blocks: tuple[int, ...]) -> None:
+        self._left -= len(blocks)
+        for place, streamed in self.stream.scans.items():
+            self._rows[place] += streamed.rows_of(blocks)
+
+    def _total(self, place: int) -> float:
+        return float(self.stream.scans[place].rows)
+
+    def estimates(self, names: Collection[str]) -> dict[str, Rows]:
+        """What some states are worth as it looks now; gates go by the states before them."""
+        found: dict[str, Rows] = {}
+        for one in self.named(names):
+            name = one.state.name
+            if isinstance(one, LargeState):
+                read = float(self._rows[one.state.counted].sum())
+                one.provide(self._total(one.state.counted) / read)
+                continue
+            if name not in self._estimates:
+                self._estimates[name] = self._estimate(one, found)
+            found[name] = self._estimates[name]
+        return found
+
+    def _estimate(
+        self, one: Kept | KeptDistinct | Gated | Sampled, before: Mapping[str, Rows]
+    ) -> Rows:
+        place = one.state.counted
+        scaling = Scaling(self._rows[place], self._total(place))
+        if isinstance(one, Gated):
+            try:
+                one.settle(before, self.progress(self.stream.scans), self.streaming)
+                rows = one.estimated(scaling)
+            except NotNumeric:
+                rows = one.guessed(scaling, self.tables(before), self.streaming)
+        else:
+            rows = one.estimated(scaling)
+        late = self._lookups.get(one.state.name)
+        return rows if late is None else late.complete(rows)
+
+    def tables(self, states: Mapping[str, Rows]) -> dict[str, pa.Table]:
+        """Estimates as tables of the types that the exact values will have."""
+        schemas = {one.state.name: one.schema for one in self.kept}
+        return {name: _table(_own(rows), schemas[name]) for name, rows in states.items()}
+
+    def exact(self, names: Collection[str]) -> dict[str, pa.Table] | None:
+        """What some states are worth once everything has been read; ``None`` if that is not sure."""
+        mine = self.named(names)
+        gated = [one for one in mine if isinstance(one, Gated)]
+        if gated:
+            self.estimates(names)  # what was decided by ranges that do not hold is taken back
+            if not all(one.is_sure for one in gated):
+                return None
+        found: dict[str, pa.Table] = {}
+        for one in mine:
+            name = one.state.name
+            if isinstance(one, LargeState):
+                one.provide()
+                continue
+            if name not in self._exact:
+                self._exact[name] = (
+                    one.exact(found, self.streaming) if isinstance(one, Gated) else one.exact()
+                )
+            found[name] = self._exact[name]
+        return found
+
+
+def _generation(one: Keeper) -> int:
+    """Changes when decisions were taken back: what was asked for before is then no longer right."""
+    return one.recoveries if isinstance(one, Gated) else 0
+
+
+def _own(rows: Rows) -> Rows:
+    """Rows without the columns that are looked up."""
+    own = {n: column for n, column in rows.columns.items() if not isinstance(column, Deferred)}
+    return Rows(own, rows.chosen)
+
+
+def _table(rows: Rows, schema: pa.Schema) -> pa.Table:
+    moment = Moment(schema, 0.0, 0.95, 0.0, {}, {})
+    return answer_of(rows, moment).table
