@@ -85,17 +85,17 @@ def test_what_is_left_to_spark(text: str) -> None:
         streamed(aggregate("count(DISTINCT v)", text))
 
 
-def rows(groups: list[int | None], values: list[float]) -> Rows:
+def rows(name: str, groups: list[int | None], values: list[float]) -> Rows:
     theta = np.tile(np.array(values), (5, 1))
     column = Varying(theta, np.ones((len(values), 4)))
-    return certain_rows({"g": pa.chunked_array([groups]), "a": column}, len(values))
+    return certain_rows({"g": pa.chunked_array([groups]), name: column}, len(values))
 
 
 def test_side_by_side_goes_by_group_not_by_place() -> None:
     top = streamed(aggregate("count(DISTINCT v)", "sum(v)")).top
-    one = rows([1, None, 3], [10.0, 20.0, 30.0])
+    one = rows("a1", [1, None, 3], [10.0, 20.0, 30.0])
     found = over_estimates(
-        top, {"__state_0": one, "__state_1": rows([3, 1, None], [3.0, 1.0, 2.0])}
+        top, {"__state_0": one, "__state_1": rows("a0", [3, 1, None], [3.0, 1.0, 2.0])}
     )
     assert found.columns["g"].to_pylist() == [1, None, 3]  # type: ignore[union-attr]
     counts, sums = found.columns["a0"], found.columns["a1"]
@@ -108,8 +108,8 @@ def test_side_by_side_goes_by_group_not_by_place() -> None:
 def test_unlike_groups_are_left_to_spark(groups: list[int | None]) -> None:
     top = streamed(aggregate("count(DISTINCT v)", "sum(v)")).top
     states = {
-        "__state_0": rows([1, 2, 3], [1.0, 2.0, 3.0]),
-        "__state_1": rows(groups, [1.0] * len(groups)),
+        "__state_0": rows("a1", [1, 2, 3], [1.0, 2.0, 3.0]),
+        "__state_1": rows("a0", groups, [1.0] * len(groups)),
     }
     with pytest.raises(NotNumeric):
         over_estimates(top, states)
