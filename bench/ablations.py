@@ -16,6 +16,7 @@ from pathlib import Path
 from time import perf_counter
 
 from report import ROOT, record
+from tables import prepared_sessions, prepared_tpch
 
 import sooner
 from sooner import tpch
@@ -27,8 +28,9 @@ from sooner.explain import table_infos
 from sooner.progressive.batches import batches
 from sooner.progressive.controller import Progress
 from sooner.progressive.gated import Gated
+from sooner.progressive.gates import CannotGate
 from sooner.progressive.hints import join_hints
-from sooner.progressive.parts import stream_name
+from sooner.progressive.parts import CannotStream, stream_name
 from sooner.progressive.reading import Reading
 from sooner.progressive.request import Request
 from sooner.progressive.streams import Stream, choose_stream
@@ -41,6 +43,8 @@ QUERIES: dict[str, tuple[str, tuple[str, ...] | None]] = {
     "Q17 by order": (tpch.query(17), ("lineitem",)),
     "Q18 by order": (tpch.query(18), ("lineitem", "orders")),
 }
+# The nested ones.
+SESSION_QUERIES = ("SBI", "C1", "C2", "C4", "C6", "C7")
 
 
 class Run:
@@ -144,23 +148,34 @@ def main() -> None:
     parser.add_argument("--scale", type=float, default=1.0)
     parser.add_argument("--home", type=Path)
     parser.add_argument("--batches", type=int, default=16)
-    parser.add_argument("--queries", nargs="*", default=list(QUERIES))
+    parser.add_argument("--queries", nargs="*")
     parser.add_argument("--seeds", type=int, default=10, help="for the slack")
+    parser.add_argument("--unscrambled", action="store_true", help="by row groups of the files")
+    parser.add_argument("--sessions", type=int, help="so many video sessions instead of TPC-H")
     options = parser.parse_args()
-    place = ROOT / ".demo" / f"scale-{options.scale:g}"
-    data = tpch.generate(place / "tpch", options.scale)
+    what = f"sessions-{options.sessions}" if options.sessions else f"scale-{options.scale:g}"
+    layout = "unscrambled" if options.unscrambled else "progressive"
     table: dict[str, dict[str, float]] = {}
-    with sooner.connect(options.home or place / "progressive", progress=False) as database:
-        if not database.tables():
-            tpch.register(database, data)
-        tpch.scramble(database, more=True)
-        for name in options.queries:
-            text, stream = QUERIES[name]
-            table[name] = compare(database, text, Request(batches=options.batches, stream=stream))
+    with sooner.connect(options.home or ROOT / ".demo" / what / layout, progress=False) as database:
+        if options.sessions:
+            texts = prepared_sessions(database, options.sessions, not options.unscrambled)
+            queries = {name: (texts[name], None) for name in SESSION_QUERIES}
+        else:
+            prepared_tpch(database, options.scale, not options.unscrambled)
+            queries = QUERIES
+        for name in options.queries or queries:
+            text, stream = queries[name]
+            try:
+                request = Request(batches=options.batches, stream=stream)
+                table[name] = compare(database, text, request)
+            except (CannotStream, CannotGate) as reason:
+                print(f"{name}: not in steps ({reason})", flush=True)
+                continue
             print(name, {key: round(value, 3) for key, value in table[name].items()}, flush=True)
-        slacks = by_slack(database, options.seeds)
-        sizes = by_batches(database)
-    where = f"TPC-H scale {options.scale:g}, {options.batches} batches"
+        is_main = not (options.sessions or options.unscrambled)
+        slacks = by_slack(database, options.seeds) if is_main else []
+        sizes = by_batches(database) if is_main else []
+    where = f"{what}, {layout}, {options.batches} batches"
     again = statistics.median(one["recomputed"] / one["ours"] for one in table.values())
     judged = max(one["judged_share"] for one in table.values())
     slower = max(one["slower_per_row"] for one in table.values())
@@ -185,7 +200,9 @@ def main() -> None:
             f"{slower:.2f}×",
         ),
     ):
-        record(f"ablations-{name}", f"{figure}, {where}", required, measured, details)
+        record(
+            f"ablations-{name}-{what}-{layout}", f"{figure}, {where}", required, measured, details
+        )
 
 
 def compare(database: sooner.Database, text: str, request: Request) -> dict[str, float]:

@@ -7,20 +7,18 @@ shown is then replayed from them. With --unscrambled the blocks are the row grou
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 from pyspark.sql.functions import expr
 from report import ROOT, record
 from scipy import sparse, stats
+from tables import prepared_sessions, prepared_tpch
 
 import sooner
-from sooner import tpch
 from sooner.engine.streaming import Streaming
 from sooner.explain import table_infos
 from sooner.progressive.by_row_groups import ByRowGroups
@@ -304,32 +302,6 @@ def verdict(found: Tally, seeds: int, comparisons: int) -> str:
     below = stats.binomtest(successes, effective, 0.93, alternative="less").pvalue
     above = stats.binomtest(successes, effective, 0.97, alternative="greater").pvalue
     return "too low" if below < level else "wide" if above < level else "holds"
-
-
-def prepared_tpch(database: sooner.Database, scale: float, scrambled: bool) -> dict[str, str]:
-    """The TPC-H tables, and the queries by name."""
-    if not database.tables():
-        data = tpch.generate(ROOT / ".demo" / f"scale-{scale:g}" / "tpch", scale)
-        tpch.register(database, data)
-    if scrambled:
-        tpch.scramble(database, more=True)
-    return {f"Q{number}": tpch.query(number) for number in tpch.QUERIES}
-
-
-def prepared_sessions(database: sooner.Database, rows: int, scrambled: bool) -> dict[str, str]:
-    """The video sessions, sorted by day if they are not scrambled, and their queries by name."""
-    sys.path.append(str(ROOT / "tests" / "differential"))
-    import sessions
-
-    sessions.register_functions(database.spark)
-    if not database.tables():
-        file = ROOT / ".demo" / f"sessions-{rows}.parquet"
-        table = sessions.make_sessions(rows).sort_by("day")
-        pq.write_table(table, file, row_group_size=max(1, rows // 100))
-        database.register("sessions", file, key="session_id")
-        if scrambled:
-            database.scramble("sessions", "session_id", blocks=128)
-    return dict(sessions.QUERIES)
 
 
 def main() -> None:
