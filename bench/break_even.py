@@ -56,12 +56,17 @@ def main() -> None:
                 size, exact, first = times(database, number)
                 found.append({"query": number, "bytes": size, "sooner": exact / first})
                 print(found[-1], flush=True)
-    found.sort(key=lambda one: one["bytes"])
-    # The smallest size from which on the median of what is at least as large comes much sooner.
+    record_break_even(found)
+
+
+def record_break_even(found: list[dict[str, float]]) -> None:
+    """The smallest size of the first scale at which half of the queries come so much sooner."""
+    sizes = sorted({one["bytes"] for one in found})
     enough = [
-        one["bytes"]
-        for place, one in enumerate(found)
-        if statistics.median(other["sooner"] for other in found[place:]) >= SOONER
+        size
+        for size in sizes
+        if statistics.median(one["sooner"] for one in found if size <= one["bytes"] < 2 * size)
+        >= SOONER
     ]
     measured = f"{min(enough) / 1e6:.0f} MB" if enough else "more than was tried"
     record(

@@ -27,8 +27,8 @@ from sooner.storage import Table
 
 _MOST_CHOICES = 512
 _BYTES_OF_A_KEPT_ROW = 100
-# Below this Spark's exact answer comes about as soon as a first estimate.
-_WORTH_BYTES = 50_000_000
+# Below this most first estimates come less than twice as soon as Spark's exact answer (bench/break_even.py).
+_WORTH_BYTES = 70_000_000
 
 
 @dataclass(frozen=True)
