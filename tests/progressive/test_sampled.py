@@ -111,7 +111,10 @@ def test_a_full_sample_ends_in_one_run(
 
 def test_only_what_is_registered_here_gets_into_a_plan(db: Database) -> None:
     assert "Sooner's own plan" in db.sql("SELECT Trimmed_Mean(v) FROM t").explain()
-    db.spark.udf.register("other_function", lambda value: value, "double")
+    from pyspark.sql.functions import udf
+
+    other = udf(lambda value: value, "double").asNondeterministic()
+    db.spark.udf.register("other_function", other)
     assert "the function other_function" in db.sql("SELECT other_function(v) FROM t").explain()
     assert "a sample of 200,000 rows" in db.sql("SELECT median(v) FROM t").explain()
 
