@@ -90,7 +90,7 @@ def test_fuzz_rewrites(duckdbs: list[duckdb.DuckDBPyConnection], query: Query, n
     rewriting_keeps_the_answer(duckdbs[number], query)
 
 
-@examples(40)
+@examples(15)
 @given(unions(), st.integers(0, WORLDS - 1))
 def test_fuzz_unions_of_joins(
     duckdbs: list[duckdb.DuckDBPyConnection], query: Query, number: int

@@ -65,6 +65,7 @@ def grown(batches: list[float]) -> tuple[Growth, np.ndarray, np.ndarray, float]:
     return growth, left, counts[:, -1], float(rows.sum())
 
 
+@pytest.mark.simulation
 @pytest.mark.parametrize(
     ("batches", "bias", "short"),
     [
