@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from sooner import Database
 
 
+gc.disable()  # until the tests are collected
 # A slow moment of the machine is no fault of an example.
 hypothesis_settings.register_profile(
     "sooner", deadline=None, suppress_health_check=[HealthCheck.too_slow]
@@ -36,6 +37,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_collection_finish() -> None:
     # What imports and collection made stays until the end: looking through it again and again is waste.
     gc.freeze()
+    gc.enable()
 
 
 def pytest_sessionfinish() -> None:

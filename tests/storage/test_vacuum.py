@@ -222,7 +222,7 @@ def test_writers_and_vacuums_at_once_lose_nothing(
 
     def write_some(rows: int) -> int:
         won = 0
-        for _ in range(8):
+        for _ in range(4):
             table = catalog.table("t")
             directory = Path(home.new_directory(table.name, table.id, "insert"))
             catalog.reserve(str(directory))
