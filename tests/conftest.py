@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 gc.disable()  # until the tests are collected
 # A slow moment of the machine is no fault of an example.
 hypothesis_settings.register_profile(
-    "sooner", deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    "sooner", max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 hypothesis_settings.load_profile("sooner")
 
