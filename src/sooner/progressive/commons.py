@@ -40,8 +40,7 @@ def with_commons(cut: Cut) -> Cut:
 
 
 def _adds_up(state: State) -> bool:
-    special = (state.gates, state.samplers, state.pairs, state.late, state.beside)
-    return state.aggregate is not None and state.carried is not None and not any(special)
+    return state.aggregate is not None and state.carried is not None and not state.is_special
 
 
 def _find(found: list[_Common], state: State) -> None:

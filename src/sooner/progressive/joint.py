@@ -211,7 +211,7 @@ def _same(ours: State, theirs: State) -> tuple[State, Mapping[str, str]] | None:
 
 def _wider(ours: State, theirs: State) -> tuple[State, Mapping[str, str]] | None:
     """Our state with their columns too, if the rows are the same; and what theirs are called in it."""
-    if _is_special(ours) or _is_special(theirs) or ours.counted != theirs.counted:
+    if ours.is_special or theirs.is_special or ours.counted != theirs.counted:
         return None
     delta = unify(ours.delta, theirs.delta)
     if delta is None or (ours.aggregate is None) != (theirs.aggregate is None):
@@ -240,12 +240,6 @@ def _wider(ours: State, theirs: State) -> tuple[State, Mapping[str, str]] | None
     keys = {key: delta.names[key] for key in theirs.aggregate.keys}
     wide = replace(ours, delta=delta.plan, carried=carried, aggregate=aggregate)
     return wide, {**keys, **names}
-
-
-def _is_special(state: State) -> bool:
-    """Whether a state has more to it than groups or rows."""
-    special = (state.gates, state.samplers, state.pairs, state.late)
-    return any(special)
 
 
 def _rows(state: State, infos: Mapping[str, TableInfo]) -> float:

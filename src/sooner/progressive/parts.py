@@ -45,6 +45,11 @@ class State:
     beside: str | None = None
     late: Late | None = None
 
+    @property
+    def is_special(self) -> bool:
+        """Whether there is more to it than groups that merge or rows that add up."""
+        return any((self.gates, self.samplers, self.pairs, self.beside, self.late))
+
 
 @dataclass(frozen=True)
 class Cut:
