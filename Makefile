@@ -34,8 +34,9 @@ test: setup ## Run all tests but the long ones; ARGS="-k answer" to choose
 test-unit: export PYTHONDONTWRITEBYTECODE :=
 # Catalogs of a few rows, by the hundred: waiting for a disk would be a third of their tests' time.
 test-unit: export PYTEST_DEBUG_TEMPROOT := $(wildcard /dev/shm)
+# The layers are `make check`'s.
 test-unit: setup ## Run only what needs no Java and no simulation: seconds
-	@$(PY) -m pytest -m "not spark and not slow and not postgres and not simulation" -n auto $(ARGS)
+	@$(PY) -m pytest -m "not spark and not slow and not postgres and not simulation" -n auto --ignore=tests/test_layers.py $(ARGS)
 
 test-slow: setup ## Run the long tests
 	@$(WITH_JAVA) $(PY) -m pytest $(SLOW) $(ARGS)

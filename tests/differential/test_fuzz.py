@@ -84,13 +84,13 @@ def rewriting_keeps_the_answer(connection: duckdb.DuckDBPyConnection, query: Que
     assert_same_rows(loosely(rewritten), loosely(written), query.ordered)
 
 
-@examples(20)
+@examples(10)
 @given(queries(), st.integers(0, WORLDS - 1))
 def test_fuzz_rewrites(duckdbs: list[duckdb.DuckDBPyConnection], query: Query, number: int) -> None:
     rewriting_keeps_the_answer(duckdbs[number], query)
 
 
-@examples(15)
+@examples(8)
 @given(unions(), st.integers(0, WORLDS - 1))
 def test_fuzz_unions_of_joins(
     duckdbs: list[duckdb.DuckDBPyConnection], query: Query, number: int
@@ -107,7 +107,7 @@ def test_fuzz_rewrites_at_length(
     rewriting_keeps_the_answer(duckdbs[number], query)
 
 
-@examples(20)
+@examples(10)
 @given(st.one_of(queries(), unions()))
 def test_fuzz_rules_are_pure(query: Query) -> None:
     """A rule leaves its input as it is, and a second time it has nothing left to do."""
