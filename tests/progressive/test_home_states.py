@@ -12,7 +12,6 @@ from sooner.progressive.cut import cut
 from sooner.progressive.estimates import Varying
 from sooner.progressive.partials import Scaling
 from sooner.progressive.states import Kept
-from sooner.statistics import Growth
 from sooner.storage.layout import REPLICATE
 
 STUDENTS = Scan("students", ("id", "state"), (Column("id", "bigint"), Column("state", "string")))
@@ -52,13 +51,3 @@ def test_counts_are_scaled_by_what_was_read() -> None:
     assert shown(kept, 2) == pytest.approx({"IL": 15, "MI": 10})
     exact = kept.exact().to_pylist()
     assert {row["state"]: row["n"] for row in exact if row["state"]} == {"IL": 3, "MI": 2}
-
-
-def test_a_table_that_is_read_grows_with_the_power_of_one() -> None:
-    """The same by growth-based inference (§3.5.1, eq. 3.1): the students read are ∝ t."""
-    growth = Growth()
-    for partitions, counts, expected in ((1, (2, 1), (20, 10)), (2, (3, 2), (15, 10))):
-        t = partitions / PARTITIONS
-        growth = growth.add(t, partitions * STUDENTS_EACH)
-        assert growth.power == pytest.approx(1.0)
-        assert (np.array(counts) * growth.scale(t)).tolist() == pytest.approx(expected)

@@ -135,3 +135,37 @@ def test_beyond_many_groups_replicates_are_given_up() -> None:
     found = state.estimated(Scaling(np.full(4, 10.0), 40.0)).columns["a0"]
     assert isinstance(found, Varying)
     assert np.isnan(found.interval(0.5, 0.95).low).all()
+
+
+def estimated(state: Kept, progress: float) -> Varying:
+    found = state.estimated(Scaling(np.full(4, 10.0), 40.0 / progress)).columns["a0"]
+    assert isinstance(found, Varying)
+    return found
+
+
+def test_groups_seen_little_grow_less_than_what_is_read() -> None:
+    """A hundred groups in one replicate, fifty in two: one key more for each that has one."""
+    state = kept(("k",), "sum(v)", "avg(v)")
+    names = [str(number) for number in range(150)] + [str(number) for number in range(50)]
+    replicates = [number % 4 for number in range(150)] + [3 - number % 4 for number in range(50)]
+    values = {name: [3] * 200 for name in ("a0__0", "a1__0", "a1__1", "__rows")}
+    state.add(batch(k=names, **{REPLICATE: replicates}, **values))
+    found = estimated(state, 0.1)
+    seen = (found.contributions > 0).sum(axis=1)
+    assert found.theta[0] == pytest.approx(30.0 * seen), "a total of groups needs all"
+    assert found.grown.theta[0][seen == 1] == pytest.approx(30.0)  # 2 · 50 / 100 keys to come
+    assert found.grown.theta[0][seen == 2] == pytest.approx(6.0)  # no group has three
+    averages = state.estimated(Scaling(np.full(4, 10.0), 400.0)).columns["a1"]
+    assert isinstance(averages, Varying)
+    assert averages.grown is averages
+
+
+def test_without_replicates_the_share_of_new_groups_tells() -> None:
+    state = kept(("k",), "sum(v)")
+    for first in (0, 30_000):
+        names = [str(number) for number in range(first, first + 60_000)]
+        many = batch(k=names, **{REPLICATE: [0] * 60_000}, a0__0=[1] * 60_000)
+        state.add(many)
+    found = estimated(state, 0.1)
+    assert set(found.theta[0]) == {10.0, 20.0}
+    assert set(found.grown.theta[0].round(6)) == {5.5, 11.0}  # half of the second batch was new

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,7 @@ import pytest
 from comparison import assert_same_answer
 from test_differential import assert_ends_exactly, nasty_rows
 
-from sooner.answer import Status
+from sooner.answer import Answer, Status
 from sooner.errors import MissingFile, QueryFailed, SourceChanged
 from sooner.explain import table_infos
 from sooner.progressive.by_row_groups import ByRowGroups
@@ -382,3 +383,33 @@ def test_a_file_that_breaks_on_the_way_is_named(
     assert "Traceback" not in str(raised.value) and "java." not in str(raised.value)
     views = fresh.spark.sql("SHOW VIEWS").toArrow().column("viewName").to_pylist()
     assert not [name for name in views if "__stream_" in name]
+
+
+def test_groups_of_a_sorted_file_are_not_scaled_up(
+    small_spark: SparkSession, tmp_path: Path
+) -> None:
+    """Nearly all lie in one row group: what was seen of them is all there is."""
+    import sooner
+
+    keys = np.repeat(np.arange(4000), 5)
+    table = pa.table({"k": keys, "v": np.ones(len(keys))})
+    pq.write_table(table, tmp_path / "t.parquet", row_group_size=401)
+    with sooner.connect(tmp_path / "home", spark=small_spark, progress=False) as database:
+        database.register("t", tmp_path / "t.parquet")
+        by_group = database.sql("SELECT k, sum(v) AS v FROM t GROUP BY k")
+        shown = first_step(by_group)
+        assert shown.status("v")[0] is Status.UNKNOWN
+        assert np.median(shown.table.column("v").to_numpy()) == pytest.approx(5.0, rel=0.2)
+        of_groups = database.sql(
+            "SELECT sum(v) AS v FROM (SELECT k, sum(v) AS v FROM t GROUP BY k)"
+        )
+        total = first_step(of_groups).table.column("v").to_pylist()
+        assert total == pytest.approx([20_000.0], rel=0.05)
+
+
+def first_step(frame: Frame) -> Answer:
+    """After a few of the row groups: small tables are answered at once unless batches are asked for."""
+    with closing(frame.progress(batches=10, seed=1)) as answers:
+        answer = next(answers)
+    assert 0 < answer.progress < 0.3
+    return answer

@@ -1,88 +1,82 @@
+"""Groups that were seen little: their totals in simulations, against plain scaling."""
+
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from populations import R, assert_covers, clustered, coverage
 
-from sooner.statistics import Growth, all_but_one, interval
+from sooner.statistics import growth, shared_growth
 
-
-def test_until_two_points_growth_is_that_of_what_is_read() -> None:
-    assert Growth().power == 1.0
-    one = Growth().add(0.1, 7.0)
-    assert one.power == 1.0
-    assert one.add(0.1, 9.0).power == 1.0, "two points at one progress are no line"
-    assert one.scale(0.25) == pytest.approx(4.0)
+R = 32
+FEWEST = 5
 
 
-@pytest.mark.parametrize("power", [-0.3, 0.0, 0.4, 1.0, 2.0])
-def test_a_monomial_is_found_again(power: float) -> None:
-    growth = Growth()
-    for t in (0.01, 0.05, 0.1, 0.3):
-        growth = growth.add(t, 12.0 * t**power)
-    assert growth.power == pytest.approx(power)
-    assert growth.scale(0.3) == pytest.approx(0.3**-power)
-    assert growth.scale(1.0) == 1.0
+def read(keys: np.ndarray, t: float, seed: int = 1) -> tuple[np.ndarray, np.ndarray]:
+    """Of groups of so many keys: how many were read of each, and in how many replicates they are."""
+    rng = np.random.default_rng(seed)
+    group = np.repeat(np.arange(len(keys)), keys)
+    group = group[rng.random(len(group)) < t]
+    replicate = rng.integers(0, R, len(group))
+    seen = np.zeros((len(keys), R), np.bool_)
+    seen[group, replicate] = True
+    return np.bincount(group, minlength=len(keys)), seen.sum(axis=1)
 
 
-def test_adding_one_by_one_is_fitting_all_at_once() -> None:
-    rng = np.random.default_rng(1)
-    progress = np.sort(rng.random(9))
-    rows = rng.lognormal(2.0, 1.0, (9, 4))
-    growth = Growth()
-    for t, point in zip(progress, rows, strict=True):
-        growth = growth.add(t, point)
-    np.testing.assert_allclose(growth.power, np.polyfit(np.log(progress), np.log(rows), 1)[0])
+def ratios(keys: np.ndarray, t: float) -> tuple[float, float, np.ndarray]:
+    """Totals of groups seen little against the truth: scaled, grown, and grown one by one."""
+    count, seen = read(keys, t)
+    little = (seen > 0) & (seen < FEWEST)
+    scaled = count[little] / t
+    grown = scaled * growth(seen, t, FEWEST)[little]
+    truth = keys[little]
+    return scaled.sum() / truth.sum(), grown.sum() / truth.sum(), grown / truth
 
 
-def test_adding_leaves_the_old_one_as_it_was() -> None:
-    growth = Growth().add(0.1, 1.0)
-    growth.add(0.2, 9.0)
-    assert growth.points == 1 and growth.power == 1.0
+@pytest.mark.parametrize("t", [0.02, 0.1, 0.3])
+@pytest.mark.parametrize("size", [1, 3, 10])
+def test_groups_of_equal_size(size: int, t: float) -> None:
+    scaled, grown, each = ratios(np.full(20_000, size), t)
+    assert grown == pytest.approx(1.0, abs=0.12)
+    assert abs(grown - 1) < abs(scaled - 1)
+    assert np.median(each) == pytest.approx(1.0, abs=0.2)
 
 
-def test_points_without_a_logarithm_are_passed_over() -> None:
-    growth = Growth().add(0.0, 5.0).add(0.1, np.array([0.0, 10.0, np.nan]))
-    growth = growth.add(0.2, np.array([3.0, 20.0, 3.0])).add(0.4, np.array([6.0, 40.0, 12.0]))
-    np.testing.assert_allclose(growth.power, [1.0, 1.0, 2.0])
+@pytest.mark.parametrize("t", [0.02, 0.1, 0.3])
+def test_groups_of_very_unequal_size(t: float) -> None:
+    keys = np.maximum(1, np.random.default_rng(3).lognormal(1.5, 1.2, 30_000)).astype(np.int64)
+    scaled, grown, _ = ratios(keys, t)
+    assert grown == pytest.approx(1.0, abs=0.1)
+    assert abs(grown - 1) < abs(scaled - 1)
 
 
-def grown(batches: list[float]) -> tuple[Growth, np.ndarray, np.ndarray, float]:
-    """A count of rows that grows as keys are read: the fit, the R + 1 counts, by replicate, truth."""
-    rows, _ = clustered(3000)
-    rng = np.random.default_rng(2)
-    place = rng.random((1000, len(rows)), dtype=np.float32).ravel()
-    read = np.flatnonzero(place < batches[-1])
-    cell = read // len(rows) * len(batches) + np.searchsorted(batches, place[read])
-    cell = cell * R + rng.integers(0, R, read.size)
-    counts = np.bincount(cell, rows[read % len(rows)], 1000 * len(batches) * R)
-    counts = counts.reshape(1000, len(batches), R).cumsum(axis=1)
-    growth = Growth()
-    for batch, t in enumerate(batches):
-        left = all_but_one(counts[:, batch])
-        left[1:] *= R / (R - 1)
-        growth = growth.add(t, left)
-    return growth, left, counts[:, -1], float(rows.sum())
+def test_the_first_of_a_list_are_not_far_too_large() -> None:
+    """The twenty with the most rows so far: chosen because chance favoured them."""
+    keys = np.full(20_000, 10)
+    count, seen = read(keys, 0.02)
+    first = np.argsort(-count, kind="stable")[:20]
+    assert (count[first] / 0.02 / keys[first]).mean() > 10
+    grown = count[first] / 0.02 * growth(seen, 0.02, FEWEST)[first]
+    assert (grown / keys[first]).mean() < 2
 
 
-@pytest.mark.simulation
-@pytest.mark.parametrize(
-    ("batches", "bias", "short"),
-    [
-        ([0.005, 0.01, 0.02], 0.7, None),
-        ([0.01, 0.02, 0.04, 0.07, 0.1], 0.05, None),
-        # 1 − t is too small a correction for the early points, which the power rests on as well.
-        ([0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5], 0.01, 0.918),
-    ],
-)
-def test_a_fitted_power_gives_its_own_error(
-    batches: list[float], bias: float, short: float | None
-) -> None:
-    growth, left, counts, truth = grown(batches)
-    t = batches[-1]
-    theta = left * growth.scale(t)
-    assert growth.power[0].mean() == pytest.approx(1.0, abs=0.04)
-    # t^−w is convex in w: the fit of three small batches is far too high on average.
-    assert -0.01 < theta[0].mean() / truth - 1 < bias
-    found = interval(theta, t, counts, 0.95, True, counts.sum(axis=1))
-    assert_covers(coverage(found, truth), short)
+def test_groups_that_are_complete_when_seen_stay_as_they_are() -> None:
+    """As in files sorted by the group: none is seen in a second row group."""
+    seen = np.repeat([1, 2], [500, 3])
+    factors = growth(seen, 0.05, FEWEST)
+    assert factors[0] == pytest.approx(0.05 + 0.95 * 2 * 3 / 500)
+    assert factors[-1] == pytest.approx(factors[0]), "three groups tell nothing of their own"
+
+
+def test_few_groups_are_scaled_as_they_are() -> None:
+    assert (growth(np.array([1, 1, 2, 30]), 0.1, FEWEST) == 1.0).all()
+    assert growth(np.array([], np.int64), 0.1, FEWEST).shape == (0,)
+
+
+def test_at_the_end_nothing_grows() -> None:
+    assert (growth(np.repeat([1, 2, 3], 50), 1.0, FEWEST) == 1.0).all()
+    assert shared_growth(0.7, 1.0) == 1.0
+
+
+def test_what_new_groups_take_is_not_the_others() -> None:
+    assert shared_growth(0.0, 0.1) == 1.0
+    assert shared_growth(1.0, 0.1) == pytest.approx(0.1), "complete when seen"

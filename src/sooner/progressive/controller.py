@@ -9,6 +9,7 @@ from time import perf_counter
 
 import pyarrow as pa
 
+from sooner.algebra import Aggregate, walk
 from sooner.answer import Answer
 from sooner.errors import QueryFailed
 from sooner.progressive.answers import METHOD, Moment, answer_of, unknown_answer, widest
@@ -112,6 +113,8 @@ class Progress:
 
     def _estimate(self) -> tuple[Rows | None, Answer | None]:
         states = self._reading.estimates(self.states)
+        if not any(isinstance(node, Aggregate) for node in walk(self._stream.cut.top)):
+            states = {name: rows.grown for name, rows in states.items()}
         try:
             rows = over_estimates(self._stream.cut.top, states, self._request.slack)
         except NotNumeric:

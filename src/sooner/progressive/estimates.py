@@ -20,6 +20,7 @@ class Varying:
     """A column of estimates: ``theta`` has the estimate in row 0 and R leave-one-out ones after it.
 
     ``contributions`` says how much each replicate brings to each cell; see ``statistics.interval``.
+    ``growth`` is what to multiply totals of groups with that are shown one by one; see there.
     """
 
     theta: Floats
@@ -27,6 +28,7 @@ class Varying:
     positive: bool = False
     certain_low: Floats | None = None
     fewest: int = 5
+    growth: Floats | None = None
 
     def take(self, places: npt.NDArray[np.int64]) -> Varying:
         """The cells at these places."""
@@ -35,7 +37,15 @@ class Varying:
             theta=self.theta[:, places],
             contributions=self.contributions[places],
             certain_low=None if self.certain_low is None else self.certain_low[places],
+            growth=None if self.growth is None else self.growth[places],
         )
+
+    @property
+    def grown(self) -> Varying:
+        """The cells as they are shown one by one: not to be summed."""
+        if self.growth is None:
+            return self
+        return replace(self, theta=self.theta * self.growth, growth=None)
 
     def interval(self, progress: float, confidence: float) -> Interval:
         """The interval of each cell; unknown without replicates."""
@@ -149,6 +159,15 @@ class Rows:
             for name, column in self.columns.items()
         }
         return Rows(columns, self.chosen[places])
+
+    @property
+    def grown(self) -> Rows:
+        """The rows as they are shown one by one: their totals are not to be summed."""
+        columns = {
+            name: column.grown if isinstance(column, Varying) else column
+            for name, column in self.columns.items()
+        }
+        return replace(self, columns=columns)
 
     def also_chosen(self, chosen: npt.NDArray[np.bool_] | bool) -> Rows:
         """The same rows, more of them marked."""

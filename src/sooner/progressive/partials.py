@@ -63,7 +63,8 @@ class Accumulator:
     """How one aggregate is kept: its partial columns, how they merge, and what they are worth.
 
     ``merge`` names an Arrow aggregation for each partial, or is empty where partials ``merge_together``.
-    A MIN or MAX ``is_extreme``: it is shown as it is, not scaled. What ``is_count`` can only grow.
+    A MIN or MAX ``is_extreme``: it is shown as it is, not scaled. What ``is_count`` can only grow, and
+    like a sum it ``is_total``.
     An interval takes ``fewest`` replicates that are not empty.
     """
 
@@ -74,6 +75,7 @@ class Accumulator:
     estimates: Estimates
     is_extreme: bool = False
     is_count: bool = False
+    is_total: bool = False
     combine: Combine | None = None
     merge_together: MergeTogether | None = None
     contributions: Contributions = _last
@@ -106,11 +108,18 @@ def accumulator(item: Item, type_: pa.DataType | None = None) -> Accumulator | N
                 _count,
                 _total,
                 is_count=True,
+                is_total=True,
                 combine=_first,
             )
         case exp.Sum():
             return Accumulator(
-                item.name, (part(0, call.copy()),), ("sum",), _cast, _total, combine=_first
+                item.name,
+                (part(0, call.copy()),),
+                ("sum",),
+                _cast,
+                _total,
+                is_total=True,
+                combine=_first,
             )
         case exp.Avg():
             # Spark averages whole numbers as floating ones: their sum may be too large for a whole one.

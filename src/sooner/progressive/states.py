@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -17,6 +18,7 @@ from sooner.progressive.partials import Accumulator, Scaling, accumulator
 from sooner.progressive.parts import CannotStream, State
 from sooner.progressive.places import places
 from sooner.progressive.unseen import unseen_share
+from sooner.statistics import growth, shared_growth
 from sooner.statistics.arrays import Floats
 from sooner.storage.layout import REPLICATE
 
@@ -24,6 +26,8 @@ from sooner.storage.layout import REPLICATE
 _MOST_REPLICATED_GROUPS = 50_000
 
 
+# Groups in fewer replicates have no interval of their own.
+_FEWEST = 5
 # The rows of each group, whatever else is asked of it.
 _ROWS = "__rows"
 
@@ -55,6 +59,7 @@ class Kept:
         self._most = _MOST_REPLICATED_GROUPS if most_replicated is None else most_replicated
         self._replicated = state.carried is not None
         self._table: pa.Table | None = None
+        self._new = 0.0  # the share of groups in the last batch that were new, without replicates
         if state.aggregate is not None:
             _require_mergeable(schema)
 
@@ -103,17 +108,24 @@ class Kept:
             batch = self.merged(batch, self._grouping)  # asked for while there were fewer groups
         if self._table is not None:
             both = pa.concat_tables([self._table, batch.select(self._table.column_names)])
-            batch = self.merged(both, self._grouping)
+            merged = self.merged(both, self._grouping)
+            if batch.num_rows:
+                self._new = (merged.num_rows - self._table.num_rows) / batch.num_rows
+            batch = merged
         self._table = batch
         if self._replicated and batch.num_rows > self._most:
-            self._replicated = self._groups() <= self._most
-            if not self._replicated:
+            seen = self._seen()
+            if len(seen) > self._most:
+                self._replicated = False
+                self._new = np.count_nonzero(seen == 1) / batch.num_rows  # Good and Turing's
                 self._table = self.merged(batch, self._grouping)
 
-    def _groups(self) -> int:
+    def _seen(self) -> npt.NDArray[np.int64]:
+        """In how many replicates each group is."""
         assert self._table is not None and self.state.aggregate is not None
         keys = list(self.state.aggregate.keys)
-        return int(self._table.group_by(keys, use_threads=False).aggregate([]).num_rows)
+        counted = self._table.group_by(keys, use_threads=False).aggregate([([], "count_all")])
+        return np.asarray(counted.column("count_all").to_numpy(), np.int64)
 
     @cached_property
     def merges(self) -> dict[str, str]:
@@ -222,6 +234,7 @@ class Kept:
             else np.arange(whole.num_rows)
         )
         replicate = self._replicate()
+        grown = self._growth(groups, scaling) if keys else None
         for one in self.accumulators:
             if one.is_extreme:
                 values = whole.column(one.partials[0].name)
@@ -232,8 +245,16 @@ class Kept:
                     for part in one.partials
                 ]
                 seen = whole.column(one.partials[0].name).is_valid().to_numpy()
-                columns[one.name] = self._varying(one, parts, seen, scaling)
+                varying = self._varying(one, parts, seen, scaling)
+                columns[one.name] = replace(varying, growth=grown) if one.is_total else varying
         return certain_rows(columns, whole.num_rows)
+
+    def _growth(self, groups: npt.NDArray[np.int64], scaling: Scaling) -> Floats:
+        """What groups that were seen little are to be multiplied with where they are shown."""
+        progress = float(scaling.rows.sum()) / scaling.total
+        if self._replicated:
+            return growth(np.bincount(groups), progress, _FEWEST)
+        return np.full(len(groups), shared_growth(self._new, progress))
 
     def _whole(self) -> pa.Table:
         """The partials by group alone."""

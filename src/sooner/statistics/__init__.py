@@ -8,7 +8,7 @@ from sooner.statistics.distinct import (
     leave_one_out_distinct,
     maybe_skewed,
 )
-from sooner.statistics.growth import Growth
+from sooner.statistics.growth import growth, shared_growth
 from sooner.statistics.intervals import Interval, cut, interval, simultaneous, student_interval
 from sooner.statistics.moments import (
     Moments,
@@ -32,7 +32,6 @@ from sooner.statistics.replicates import (
 
 __all__ = [
     "Effective",
-    "Growth",
     "Interval",
     "Moments",
     "Sample",
@@ -43,6 +42,7 @@ __all__ = [
     "distinct_interval",
     "effective_replicates",
     "frequency_variation",
+    "growth",
     "interval",
     "jackknife_error",
     "leave_one_out",
@@ -60,6 +60,7 @@ __all__ = [
     "reduce_moments",
     "sample_of",
     "scale_up",
+    "shared_growth",
     "simultaneous",
     "student_interval",
 ]
