@@ -40,8 +40,6 @@ WHERE l_discount * l_extendedprice > (SELECT avg(l_discount * l_extendedprice) F
 QUERIES: dict[str, tuple[str, tuple[str, ...] | None]] = {
     "slow buffering": (SLOW, ("lineitem",)),
     **{f"Q{number}": (tpch.query(number), None) for number in (11, 17, 18, 20, 22)},
-    "Q17 by order": (tpch.query(17), ("lineitem",)),
-    "Q18 by order": (tpch.query(18), ("lineitem", "orders")),
 }
 # The nested ones.
 SESSION_QUERIES = ("SBI", "C1", "C2", "C4", "C6", "C7")
@@ -151,17 +149,22 @@ def main() -> None:
     parser.add_argument("--queries", nargs="*")
     parser.add_argument("--seeds", type=int, default=10, help="for the slack")
     parser.add_argument("--unscrambled", action="store_true", help="by row groups of the files")
+    parser.add_argument("--by-order", action="store_true", help="scrambled by order key only")
     parser.add_argument("--sessions", type=int, help="so many video sessions instead of TPC-H")
     options = parser.parse_args()
     what = f"sessions-{options.sessions}" if options.sessions else f"scale-{options.scale:g}"
-    layout = "unscrambled" if options.unscrambled else "progressive"
+    layout = (
+        "unscrambled" if options.unscrambled else "by-order" if options.by_order else "progressive"
+    )
     table: dict[str, dict[str, float]] = {}
     with sooner.connect(options.home or ROOT / ".demo" / what / layout, progress=False) as database:
         if options.sessions:
             texts = prepared_sessions(database, options.sessions, not options.unscrambled)
             queries = {name: (texts[name], None) for name in SESSION_QUERIES}
         else:
-            prepared_tpch(database, options.scale, not options.unscrambled)
+            prepared_tpch(
+                database, options.scale, not options.unscrambled, more=not options.by_order
+            )
             queries = QUERIES
         for name in options.queries or queries:
             text, stream = queries[name]
@@ -172,7 +175,7 @@ def main() -> None:
                 print(f"{name}: not in steps ({reason})", flush=True)
                 continue
             print(name, {key: round(value, 3) for key, value in table[name].items()}, flush=True)
-        is_main = not (options.sessions or options.unscrambled)
+        is_main = not (options.sessions or options.unscrambled or options.by_order)
         slacks = by_slack(database, options.seeds) if is_main else []
         sizes = by_batches(database) if is_main else []
     where = f"{what}, {layout}, {options.batches} batches"

@@ -11,13 +11,15 @@ import sooner
 from sooner import tpch
 
 
-def prepared_tpch(database: sooner.Database, scale: float, scrambled: bool) -> dict[str, str]:
-    """The TPC-H tables, and the queries by name."""
+def prepared_tpch(
+    database: sooner.Database, scale: float, scrambled: bool, more: bool = True
+) -> dict[str, str]:
+    """The TPC-H tables, and the queries by name; without ``more`` only scrambled by order key."""
     if not database.tables():
         data = tpch.generate(ROOT / ".demo" / f"scale-{scale:g}" / "tpch", scale)
         tpch.register(database, data)
     if scrambled:
-        tpch.scramble(database, more=True)
+        tpch.scramble(database, more=more)
     return {f"Q{number}": tpch.query(number) for number in tpch.QUERIES}
 
 

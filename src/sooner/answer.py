@@ -129,13 +129,19 @@ class Answer:
         return widest
 
     @property
+    def skipped(self) -> float:
+        """The share of a synopsis' sampled rows that need not be looked at; 0 for other methods."""
+        return float(self.details.get("skipped", 0.0))
+
+    @property
     def caption(self) -> str:
         """One line about the answer: rows, method, how much data, how long."""
         rows = self.table.num_rows
         shown = f"first {ROWS_SHOWN} of " if rows > ROWS_SHOWN else ""
         text = f"{shown}{rows:,} row{'s' if rows != 1 else ''} · {self.method}"
         if not self.final:
-            text += f" · {self.progress:.0%} of the data · {self.confidence:.0%} intervals"
+            digits = 0 if self.progress >= 0.01 else 2
+            text += f" · {self.progress:.{digits}%} of the data · {self.confidence:.0%} intervals"
         return text + f" · {self.elapsed:.2f} s"
 
     @property
@@ -152,6 +158,9 @@ class Answer:
         expected = self.details.get("rows_expected")
         if expected is not None and expected > self.table.num_rows:
             lines.append(f"about {expected:,} rows expected in the end")
+        hidden = self.details.get("groups_not_seen", 0)
+        if hidden:
+            lines.append(f"up to {hidden:,} more groups may have rows; none is in the sample")
         return [*lines, *self.details.get("notes", ())]
 
     def show(self) -> None:

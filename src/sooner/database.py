@@ -17,11 +17,12 @@ from sooner.engine import aggregates, binding, changes
 from sooner.engine.exact import arrow_contract, collect, keeps_contract
 from sooner.engine.failures import plain_errors
 from sooner.engine.frames import to_spark
+from sooner.engine.hashed_rows import HashedRows
 from sooner.engine.jobs import job_group
 from sooner.engine.lowering import lower
 from sooner.engine.rows import table_rows
 from sooner.engine.scramble import plan_scramble, write_scramble
-from sooner.engine.session import open_session
+from sooner.engine.session import open_session, session_zone
 from sooner.engine.sources import inspect
 from sooner.engine.statistics import count_distinct
 from sooner.engine.streaming import Streaming
@@ -39,6 +40,17 @@ from sooner.progressive.shared import Answers
 from sooner.progressive.streams import choose_stream
 from sooner.sql import quote
 from sooner.storage import Catalog, HistoryEntry, Home, Table, VacuumReport, check_unchanged, vacuum
+from sooner.storage.synopses import (
+    StoredSynopsis,
+    drop_synopsis,
+    require_free,
+    stored_synopses,
+    stored_synopsis,
+)
+from sooner.synopses.create import define, save, summarize
+from sooner.synopses.definition import knobs_of
+from sooner.synopses.files import from_text, read
+from sooner.synopses.synopsis import Synopses, Synopsis
 
 Rows = Any  # a Frame, a Spark or pandas DataFrame, an Arrow table, or a list of dicts or tuples
 
@@ -178,6 +190,55 @@ class Database:
         with job_group(self.spark, f"Analyzing {name}", self._progress):
             counts = count_distinct(self.spark, table, table_rows(self.spark, table))
         return self._catalog.record_distinct(table, counts)
+
+    def synopsis(
+        self,
+        name: str,
+        table: str | None = None,
+        measure: str | Sequence[str] = (),
+        over: str | Sequence[str] = (),
+        *,
+        keep: str | Sequence[str] = (),
+        build_within: float | None = None,
+        query_within: float | None = None,
+        size: int | str | None = None,
+        replace: bool = False,
+        **knobs: Any,
+    ) -> Synopsis:
+        """Summarize a table for answers in a millisecond; with a name alone, open one that was made.
+
+        ``measure`` are the columns to aggregate, ``over`` those that conditions go by; ``keep`` are in the
+        samples only. ``leaves``, ``sample`` (the share of rows that is stored) or ``effective`` (rows read
+        for a question), and the other knobs of :class:`sooner.synopses.Knobs` say how fine it is; budgets
+        in seconds (``build_within``, ``query_within``) or bytes (``size``) may take their place.
+        """
+        if table is None:
+            return self._open_synopsis(stored_synopsis(self._catalog, name))
+        if not replace:
+            require_free(self._catalog, name)
+        summarized = self._fresh(table)
+        definition = define(
+            name, summarized, _names(measure), _names(over), _names(keep), knobs_of(knobs)
+        )
+        with job_group(self.spark, f"Summarizing {table}", self._progress):
+            rows_of = partial(HashedRows, self.spark, summarized)
+            summary = summarize(rows_of, definition, build_within, query_within, size)
+        return self._open_synopsis(save(self._catalog, summarized, summary, replace))
+
+    def synopses(self, table: str | None = None) -> Synopses:
+        """All synopses, or those of a table: asked together, the closest answer counts."""
+        found = stored_synopses(self._catalog, table)
+        return Synopses([self._open_synopsis(one) for one in found])
+
+    def drop_synopsis(self, name: str) -> None:
+        """Forget a synopsis; its files go at the next vacuum."""
+        drop_synopsis(self._catalog, name)
+
+    def _open_synopsis(self, stored: StoredSynopsis) -> Synopsis:
+        definition = from_text(stored.definition)
+        return Synopsis(
+            partial(read, definition, stored.directory), definition, session_zone(self._session)
+        )
 
     def tables(self) -> tuple[Table, ...]:
         """All registered tables."""
@@ -343,3 +404,7 @@ class Database:
                 except CannotStream:
                     return None
         return None
+
+
+def _names(given: str | Sequence[str]) -> tuple[str, ...]:
+    return (given,) if isinstance(given, str) else tuple(given)

@@ -39,6 +39,10 @@ class NotSupported(SoonerError):
     """Sooner does not do this, and says what to do instead."""
 
 
+class CannotAnswer(NotSupported):
+    """A synopsis cannot answer this question; the message says why."""
+
+
 class ConstraintViolation(SoonerError):
     """Rows break something that was declared, such as a key."""
 
@@ -49,6 +53,14 @@ class CatalogError(SoonerError):
 
 class TableExists(CatalogError):
     """A table of this name is registered already."""
+
+
+class UnknownSynopsis(CatalogError):
+    """No synopsis of this name was created."""
+
+
+class SynopsisExists(CatalogError):
+    """A synopsis of this name exists already."""
 
 
 class MissingFile(CatalogError):

@@ -10,7 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner, Result
 
-from sooner.serve.cli import _seconds, _share, app
+from sooner.serve.cli import app
+from sooner.serve.options import seconds, share
 
 
 @pytest.fixture
@@ -185,16 +186,16 @@ def test_errors_are_one_line_and_exit_1(run, trips, args, says) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "seconds"),
+    ("text", "expected"),
     [("5s", 5.0), ("500ms", 0.5), ("2m", 120.0), ("1.5", 1.5), (" 3 S ", 3.0), (".5h", 1800.0)],
 )
-def test_times(text, seconds) -> None:
-    assert _seconds("--within", text) == pytest.approx(seconds)
+def test_times(text, expected) -> None:
+    assert seconds("--within", text) == pytest.approx(expected)
 
 
-@pytest.mark.parametrize(("text", "share"), [("1%", 0.01), ("0.01", 0.01), (" 2.5 % ", 0.025)])
-def test_shares(text, share) -> None:
-    assert _share("--error", text, "1%") == pytest.approx(share)
+@pytest.mark.parametrize(("text", "expected"), [("1%", 0.01), ("0.01", 0.01), (" 2.5 % ", 0.025)])
+def test_shares(text, expected) -> None:
+    assert share("--error", text, "1%") == pytest.approx(expected)
 
 
 def test_tpch_is_made_once(run, tmp_path) -> None:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 from pyspark.sql import SparkSession
 
@@ -35,6 +38,19 @@ def open_session(spark: SparkSession | None, log: Path) -> SparkSession:
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     spark.conf.set(_LISTING_THRESHOLD, "10000")
     return spark
+
+
+def session_zone(spark: SparkSession | None) -> tzinfo:
+    """The zone in which Spark reads moments that name none; the machine's while Spark does not run."""
+    if spark is None:
+        return datetime.now().astimezone().tzinfo or UTC
+    name = str(spark.conf.get("spark.sql.session.timeZone"))
+    offset = re.fullmatch(r"(?:UTC|GMT|UT)?([+-])(\d{1,2})(?::(\d{2}))?(?::(\d{2}))?", name)
+    if offset:
+        hours, minutes, seconds = (int(part or 0) for part in offset.groups()[1:])
+        apart = timedelta(hours=hours, minutes=minutes, seconds=seconds)
+        return timezone(-apart if offset[1] == "-" else apart)
+    return UTC if name == "Z" else ZoneInfo(name)
 
 
 def _start(log: Path) -> SparkSession:

@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
-import math
-import re
-import sys
-from collections.abc import Callable
 from datetime import timedelta
-from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 
 from sooner.database import Database, connect
-from sooner.errors import InvalidArgument, SoonerError
+from sooner.errors import InvalidArgument
 from sooner.serve.live import Watched, watch
+from sooner.serve.options import (
+    DEFAULT_HOME,
+    CatalogUrl,
+    Home,
+    Sql,
+    SqlFile,
+    names,
+    reported,
+    seconds,
+    share,
+    sql_text,
+)
 from sooner.serve.output import OutputFormat, say, show_tables, write_answer
+from sooner.serve.synopsis_cli import synopsis
 from sooner.tpch import generate
 
 app = typer.Typer(
@@ -27,39 +35,11 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-Home = Annotated[
-    Path, typer.Option("--home", envvar="SOONER_HOME", help="Where Sooner keeps its things.")
-]
-CatalogUrl = Annotated[
-    str | None,
-    typer.Option("--catalog", envvar="SOONER_CATALOG", help="A PostgreSQL URL, for a team."),
-]
-Sql = Annotated[str | None, typer.Argument(help="The query; - or nothing reads standard input.")]
-SqlFile = Annotated[Path | None, typer.Option("--file", "-f", help="Read the query from a file.")]
-DEFAULT_HOME = Path(".sooner")
-
-Command = TypeVar("Command", bound=Callable[..., Any])
-
-
-def _reported(command: Command) -> Command:
-    """Say errors in one line instead of a trace."""
-
-    @wraps(command)
-    def run(*args: Any, **kwargs: Any) -> Any:
-        try:
-            return command(*args, **kwargs)
-        except SoonerError as error:
-            say(f"Error: {error}")
-            raise typer.Exit(1) from error
-        except KeyboardInterrupt as error:
-            say("Stopped.")
-            raise typer.Exit(130) from error
-
-    return run  # type: ignore[return-value]
+app.add_typer(synopsis, name="synopsis")
 
 
 @app.command()
-@_reported
+@reported
 def tpch(
     directory: Annotated[Path, typer.Argument(help="Where to put the files.")],
     scale: Annotated[float, typer.Option(help="1 is about 6 million line items.")] = 1.0,
@@ -70,7 +50,7 @@ def tpch(
 
 
 @app.command()
-@_reported
+@reported
 def register(
     name: Annotated[str, typer.Argument(help="The table's name in queries.")],
     files: Annotated[list[str], typer.Argument(help="Parquet or CSV files, globs or folders.")],
@@ -84,14 +64,14 @@ def register(
     """Make files known as a table. Nothing is copied."""
     with _open(home, catalog) as database:
         table = database.register(
-            name, files, key=_names(key), format=format, schema=schema, replace=replace
+            name, files, key=names(key), format=format, schema=schema, replace=replace
         )
     rows = "" if table.facts.rows is None else f", {table.facts.rows:,} rows"
     say(f"Registered {table.name}: {len(table.columns)} columns{rows}.")
 
 
 @app.command()
-@_reported
+@reported
 def scramble(
     name: Annotated[str, typer.Argument(help="The table.")],
     by: Annotated[str, typer.Option(help="Key columns, separated by commas.")],
@@ -103,12 +83,12 @@ def scramble(
 ) -> None:
     """Store a table once more in hash order, for fast honest samples."""
     with _open(home, catalog) as database:
-        table = database.scramble(name, _names(by), blocks=blocks, salt=salt, like=like)
+        table = database.scramble(name, names(by), blocks=blocks, salt=salt, like=like)
     say(f"Scrambled {table.name} by {by} into {table.scrambles[-1].blocks} blocks.")
 
 
 @app.command()
-@_reported
+@reported
 def tables(home: Home = DEFAULT_HOME, catalog: CatalogUrl = None) -> None:
     """List the tables."""
     with _open(home, catalog) as database:
@@ -116,7 +96,7 @@ def tables(home: Home = DEFAULT_HOME, catalog: CatalogUrl = None) -> None:
 
 
 @app.command()
-@_reported
+@reported
 def drop(
     name: Annotated[str, typer.Argument(help="The table.")],
     home: Home = DEFAULT_HOME,
@@ -129,7 +109,7 @@ def drop(
 
 
 @app.command()
-@_reported
+@reported
 def query(
     sql: Sql = None,
     file: SqlFile = None,
@@ -157,15 +137,15 @@ def query(
     catalog: CatalogUrl = None,
 ) -> None:
     """Answer a query; with --progress or an option that needs it, in answers that refine."""
-    text = _sql_text(sql, file)
+    text = sql_text(sql, file)
     wanted: dict[str, Any] = {
-        "error": None if error is None else _share("--error", error, "1%", "0.01"),
-        "within": None if within is None else _seconds("--within", within),
+        "error": None if error is None else share("--error", error, "1%", "0.01"),
+        "within": None if within is None else seconds("--within", within),
         "confidence": None
         if confidence is None
-        else _share("--confidence", confidence, "95%", "0.95"),
+        else share("--confidence", confidence, "95%", "0.95"),
         "seed": seed,
-        "stream": None if stream is None else _names(stream),
+        "stream": None if stream is None else names(stream),
     }
     wanted = {name: value for name, value in wanted.items() if value is not None}
     if not progress and not wanted:
@@ -181,18 +161,18 @@ def query(
 
 
 @app.command()
-@_reported
+@reported
 def explain(
     sql: Sql = None, file: SqlFile = None, home: Home = DEFAULT_HOME, catalog: CatalogUrl = None
 ) -> None:
     """Say what a query will do and why, without running it."""
-    text = _sql_text(sql, file)
+    text = sql_text(sql, file)
     with _open(home, catalog) as database:
         typer.echo(database.sql(text).explain())
 
 
 @app.command()
-@_reported
+@reported
 def vacuum(
     minutes: Annotated[
         float, typer.Option(help="Spare what somebody may have been writing since then.")
@@ -216,39 +196,6 @@ def _open(home: Path, catalog: str | None) -> Database:
     return connect(home, catalog=catalog)
 
 
-def _names(text: str) -> list[str]:
-    return [name.strip() for name in text.split(",") if name.strip()]
-
-
-def _share(option: str, text: str, *examples: str) -> float:
-    """A part of the whole: ``1%`` or ``0.01``."""
-    use = f"{option} takes a share such as {' or '.join(examples)}"
-    number = text.strip()
-    is_percent = number.endswith("%")
-    try:
-        share = float(number.removesuffix("%")) / (100 if is_percent else 1)
-    except ValueError as error:
-        raise InvalidArgument(f"{use}, not {text!r}.") from error
-    if not 0 < share < math.inf:
-        raise InvalidArgument(f"{use}, above 0, not {text!r}.")
-    if share >= 1 and not is_percent:
-        raise InvalidArgument(f"{use}; {text} alone would be {share:.0%}. Say {text}%?")
-    return share
-
-
-_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "": 1.0}
-
-
-def _seconds(option: str, text: str) -> float:
-    """A time: ``5s``, ``500ms``, ``2m``, or plain seconds."""
-    found = re.fullmatch(r"(\d+\.?\d*|\.\d+)\s*([a-z]*)", text.strip().lower())
-    if found is None or found[2] not in _UNITS or not float(found[1]) > 0:
-        raise InvalidArgument(
-            f"{option} takes a time above 0 such as 5s, 500ms or 2m, not {text!r}."
-        )
-    return float(found[1]) * _UNITS[found[2]]
-
-
 def _say_how_it_ended(watched: Watched) -> None:
     if watched.last.final and len(watched.glances) == 1:
         say("Answered exactly in one step, not in answers that refine: see sooner explain.")
@@ -256,21 +203,6 @@ def _say_how_it_ended(watched: Watched) -> None:
         say("Stopped: this is the last answer there was, and it is not final.")
     elif not watched.last.final:
         say("Stopped early as asked: this answer is not final.")
-
-
-def _sql_text(sql: str | None, file: Path | None) -> str:
-    if file is not None:
-        if sql is not None:
-            raise InvalidArgument("Give the query as text or with --file, not both.")
-        try:
-            return file.read_text()
-        except OSError as error:
-            raise InvalidArgument(f"Cannot read {file}: {error.strerror}.") from error
-    if sql is None or sql == "-":
-        if sql is None and sys.stdin.isatty():
-            raise InvalidArgument('Give a query: sooner query "SELECT …", or --file q.sql.')
-        return sys.stdin.read()
-    return sql
 
 
 def main() -> None:

@@ -21,6 +21,7 @@ from sooner.answer import Answer
 from sooner.display import is_number
 from sooner.errors import InvalidArgument
 from sooner.storage import Table
+from sooner.synopses import Synopsis
 
 
 class OutputFormat(StrEnum):
@@ -117,6 +118,45 @@ def show_tables(tables: Sequence[Table]) -> None:
         key = ", ".join(table.key) or "–"
         shown.add_row(table.name, rows, str(table.version), key, "; ".join(scrambles) or "–")
     console.print(shown)
+
+
+def show_synopses(synopses: Sequence[Synopsis]) -> None:
+    """List synopses."""
+    console = Console()
+    if not synopses:
+        console.print("No synopses yet. Start with: sooner synopsis create --help")
+        return
+    shown = RichTable(box=None, header_style="bold")
+    for heading in ("synopsis", "table", "version", "measures", "over", "leaves", "rows stored"):
+        right = heading in ("version", "leaves", "rows stored")
+        shown.add_column(heading, justify="right" if right else "left")
+    for one in synopses:
+        about = one.definition
+        measures, over = (
+            ", ".join(c.name for c in columns) for columns in (about.measures, about.over)
+        )
+        numbers = (str(one.leaves), f"{one.sampled:,}")
+        shown.add_row(one.name, about.table, str(about.version), measures, over, *numbers)
+    console.print(shown)
+
+
+def show_synopsis(synopsis: Synopsis) -> None:
+    """What one synopsis holds, and how it was asked for."""
+    about = synopsis.definition
+    shown = RichTable(box=None, show_header=False)
+    lines = {
+        "synopsis": about.name,
+        "table": f"{about.table}, version {about.version}, {synopsis.rows:,} rows",
+        "measures": ", ".join(f"{one.name} ({one.type})" for one in about.measures),
+        "over": ", ".join(f"{one.name} ({one.type})" for one in about.over),
+        "in the samples only": ", ".join(one.name for one in about.keep) or "–",
+        "leaves": str(synopsis.leaves),
+        "rows stored": f"{synopsis.sampled:,} ({synopsis.sampled / synopsis.rows:.2%})",
+        "focus": f"{about.knobs.focus}, partitioning {about.knobs.partitioning}",
+    }
+    for name, value in lines.items():
+        shown.add_row(name, value)
+    Console().print(shown)
 
 
 def say(text: str) -> None:

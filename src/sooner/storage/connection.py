@@ -25,6 +25,7 @@ from sqlalchemy import (
     make_url,
     select,
     text,
+    update,
 )
 from sqlalchemy.exc import ArgumentError, DatabaseError, OperationalError, SQLAlchemyError
 
@@ -158,8 +159,10 @@ def _prepare(engine: Engine, place: str) -> str:
     """Make the tables if the database is new, and check that it is ours; return its id."""
     with engine.begin() as connection:
         if inspect(connection).has_table(meta.name):
-            return _check(connection, place)
-        if engine.dialect.name == "sqlite" and inspect(connection).get_table_names():
+            catalog_id, format_ = _check(connection, place)
+            if format_ == SCHEMA_VERSION:
+                return catalog_id
+        elif engine.dialect.name == "sqlite" and inspect(connection).get_table_names():
             raise CatalogError(_not_a_catalog(place))
     if engine.dialect.name == "sqlite":
         _use_write_ahead_log(engine)
@@ -170,10 +173,16 @@ def _prepare(engine: Engine, place: str) -> str:
             about = {"schema_version": str(SCHEMA_VERSION), "id": uuid.uuid4().hex}
             rows = [{"name": name, "value": value} for name, value in about.items()]
             connection.execute(insert(meta), rows)
-        return _check(connection, place)
+        catalog_id, format_ = _check(connection, place)
+        if format_ < SCHEMA_VERSION:  # newer formats have more tables, so far
+            metadata.create_all(connection)
+            of_format = meta.c.name == "schema_version"
+            connection.execute(update(meta).where(of_format).values(value=str(SCHEMA_VERSION)))
+        return catalog_id
 
 
-def _check(connection: Connection, place: str) -> str:
+def _check(connection: Connection, place: str) -> tuple[str, int]:
+    """The id of the catalog and its format."""
     query = select(meta.c.name, meta.c.value)
     about: dict[str, str] = {row.name: row.value for row in connection.execute(query)}
     stored, catalog_id = about.get("schema_version", ""), about.get("id", "")
@@ -184,7 +193,7 @@ def _check(connection: Connection, place: str) -> str:
             f"The catalog {place} was written by a newer Sooner (catalog format {stored}; this one "
             f"knows {SCHEMA_VERSION}). Upgrade Sooner, or use another home."
         )
-    return catalog_id
+    return catalog_id, int(stored)
 
 
 def _use_write_ahead_log(engine: Engine) -> None:

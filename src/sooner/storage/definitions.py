@@ -20,7 +20,8 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-SCHEMA_VERSION = 1
+# 2: synopses.
+SCHEMA_VERSION = 2
 
 
 class UtcTime(TypeDecorator[datetime]):
@@ -143,6 +144,20 @@ files = Table(
     Column("row_groups", Text, nullable=False),
     Column("block", Integer),
     Column("schema_id", _Id, ForeignKey("sooner_file_schemas.id")),
+)
+
+synopses = Table(
+    "sooner_synopses",
+    metadata,
+    _id(),
+    _owner("table_id", "sooner_tables"),
+    Column("name", String(128), nullable=False),
+    Column("folded", String(128), nullable=False, unique=True),
+    # The version of the table that it summarizes.
+    Column("version", BigInteger, nullable=False),
+    Column("definition", Text, nullable=False),
+    Column("directory", Text, nullable=False),
+    sqlite_autoincrement=True,
 )
 
 # Directories that vacuum leaves alone for a while: being written, or dropped a moment ago and

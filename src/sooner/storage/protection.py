@@ -82,10 +82,12 @@ def referenced(
 ) -> set[str]:
     """The directories that rows of the catalog, of a table or of a scramble refer to."""
     directories = select(d.scrambles.c.directory)
+    summaries = select(d.synopses.c.directory)
     changed = select(d.changes.c.directory)
     paths = select(d.files.c.path).outerjoin(d.changes, d.files.c.change_id == d.changes.c.id)
     if table_id is not None:
         directories = directories.where(d.scrambles.c.table_id == table_id)
+        summaries = summaries.where(d.synopses.c.table_id == table_id)
         changed = changed.where(d.changes.c.table_id == table_id)
         paths = paths.where(d.files.c.table_id == table_id)
     if scramble_id is not None:
@@ -95,6 +97,8 @@ def referenced(
             (d.files.c.scramble_id == scramble_id) | (d.changes.c.scramble_id == scramble_id)
         )
     queries: tuple[Select[Any], ...] = (directories, changed, paths)
+    if scramble_id is None:
+        queries += (summaries,)
     units: set[str] = set()
     for query in queries:
         for stored in connection.execute(query.distinct()).scalars():

@@ -1,0 +1,310 @@
+"""One number of an answer: its estimate, its interval, and the range that cannot be wrong.
+
+Exact parts of covered nodes plus stratified estimates of the leaves that are cut (PASS §2.3.3), with
+finite-population correction. An average is an estimated sum over an estimated count: the paper's weights
+N_i/N_q are biased where leaves are cut.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtri, stdtrit
+
+from sooner.answer import Status
+from sooner.statistics.arrays import Floats
+from sooner.synopses.strata import Covered, Strata
+from sooner.synopses.totals import Ints
+
+# Fewer sampled rows that pass say too little where nothing is known exactly.
+_FEWEST = 5
+_FEWEST_TO_REGRESS = 10
+# Sums of floating numbers depend on their order: as much of all that was added may be rounding.
+_ROUNDING = 1e-12
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A value with its interval and hard range, in the units of the measure; ``None`` where unknown.
+
+    ``may_be_null`` where perhaps no row passes at all.
+    """
+
+    value: Any
+    low: Any
+    high: Any
+    hard_low: Any
+    hard_high: Any
+    status: Status
+    may_be_null: bool = False
+
+
+@dataclass(frozen=True)
+class Spread:
+    """An estimate with its standard error and the degrees of freedom it rests on."""
+
+    value: float
+    error: float
+    freedom: float
+
+    def ends(self, confidence: float) -> tuple[float, float]:
+        """The interval around the estimate."""
+        tail = 0.5 + confidence / 2
+        wide = ndtri(tail) if np.isinf(self.freedom) else stdtrit(self.freedom, tail)
+        return self.value - wide * self.error, self.value + wide * self.error
+
+
+def count_cell(
+    known: int, rows: Ints, sampled: Ints, matched: Ints, certain_not: Ints, confidence: float
+) -> Cell:
+    """How many rows pass: ``known`` for certain, and of each leaf that is cut a share.
+
+    ``certain_not`` are rows of a leaf that do not count, whether sampled or not (nulls, for COUNT(x)).
+    """
+    fewest = known + int(matched.sum())
+    most = known + int((rows - certain_not - (sampled - matched)).sum())
+    if fewest == most:
+        return Cell(fewest, fewest, fewest, fewest, fewest, Status.EXACT)
+    variance = _variances(matched, matched.astype(np.float64), sampled)
+    flat = _flat(matched, sampled)
+    variance = np.where(flat, _smoothed(matched, sampled), variance)
+    spread = _spread(known, rows, sampled, matched.astype(np.float64), variance)
+    return _estimate(
+        spread, confidence, fewest, most, known, int(matched.sum()), _thin(rows, sampled)
+    )
+
+
+def sum_cell(known: Covered, leaves: Strata, confidence: float) -> Cell:
+    """The sum of what passes; null if nothing does."""
+    least, most = known.count + int(leaves.count.sum()), _most(known, leaves)
+    if most == 0:
+        return Cell(None, None, None, None, None, Status.EXACT, may_be_null=True)
+    if least == most:
+        total = known.sum + leaves.sum.sum()
+        return Cell(total, total, total, total, total, Status.EXACT)
+    if leaves.is_odd or known.nan or _is_infinite(known.sum):
+        return _odd(known.sum + _scaled(leaves).sum(), least == 0)
+    certain = known.sum + leaves.sum.sum()
+    more = (leaves.totals.positive - leaves.sampled_positive).sum()
+    less = (leaves.totals.negative - leaves.sampled_negative).sum()
+    slack = _slack(known, leaves)
+    spread = _regressed(leaves, 0.0, float(known.sum))
+    cell = _estimate(
+        spread,
+        confidence,
+        certain + less - slack,
+        certain + more + slack,
+        known.count,
+        int(leaves.count.sum()),
+        _thin(leaves.rows, leaves.sampled),
+    )
+    return _nullable(cell, least == 0)
+
+
+def average_cell(known: Covered, leaves: Strata, confidence: float) -> Cell:
+    """The average of what passes; null if nothing does."""
+    least, most = known.count + int(leaves.count.sum()), _most(known, leaves)
+    if most == 0:
+        return Cell(None, None, None, None, None, Status.EXACT, may_be_null=True)
+    certain = known.sum + leaves.sum.sum()
+    if least == most:
+        exact = _ratio(certain, least)
+        return Cell(exact, exact, exact, exact, exact, Status.EXACT)
+    sums = _scaled(leaves)
+    counts = leaves.rows * leaves.count / np.maximum(1, leaves.sampled)
+    total, count = float(known.sum + sums.sum()), float(known.count + counts.sum())
+    value = total / count if count > 0 else None
+    if leaves.is_odd or known.nan or _is_infinite(known.sum):
+        return _odd(value, least == 0)
+    hard = _average_range(certain, least, leaves, _slack(known, leaves))
+    if hard[0] == hard[1] and least > 0:  # all touched values are one
+        return Cell(*(hard[0],) * 5, Status.EXACT)
+    if value is None:
+        return Cell(None, None, None, *hard, Status.UNKNOWN, may_be_null=True)
+    spread = _regressed(leaves, value, float(known.sum) - value * known.count)
+    # Deviations from the average add up to nothing, but for what the leaves' totals correct.
+    ratio = Spread(value + spread.value / count, spread.error / count, spread.freedom)
+    cell = _estimate(
+        ratio,
+        confidence,
+        *hard,
+        known.count,
+        int(leaves.count.sum()),
+        _thin(leaves.rows, leaves.sampled),
+    )
+    return _nullable(cell, least == 0)
+
+
+def extreme_cell(known: Covered, leaves: Strata, largest: bool) -> Cell:
+    """The smallest or largest value of what passes: its range is certain, not a matter of chance."""
+    least, most = known.count + int(leaves.count.sum()), _most(known, leaves)
+    if most == 0:
+        return Cell(None, None, None, None, None, Status.EXACT, may_be_null=True)
+    if leaves.totals.nan.any() or known.nan:
+        # NaN is the largest number there is: it may be the answer, or all there is.
+        sure = least == most and largest
+        value = float("nan") if sure else None
+        return Cell(value, None, None, None, None, Status.EXACT if sure else Status.UNKNOWN)
+    choose = max if largest else min
+    seen = [
+        one
+        for one in ((known.high, leaves.high) if largest else (known.low, leaves.low))
+        if one is not None
+    ]
+    rest = leaves.totals.count - leaves.valued > 0
+    outside = list((leaves.totals.high if largest else leaves.totals.low)[rest])
+    furthest = choose([*seen, *outside])
+    value = choose(seen) if seen else None
+    if not seen:  # some value of some leaf, if any
+        inside = list((leaves.totals.low if largest else leaves.totals.high)[rest])
+        nearest_end = (min if largest else max)(inside)
+        ends = (nearest_end, furthest) if largest else (furthest, nearest_end)
+        return Cell(None, *ends, *ends, Status.UNKNOWN, may_be_null=True)
+    ends = (value, furthest) if largest else (furthest, value)
+    status = Status.EXACT if ends[0] == ends[1] else Status.ESTIMATE
+    return Cell(value, *ends, *ends, status)
+
+
+def _most(known: Covered, leaves: Strata) -> int:
+    """The most rows with a value that can pass: unsampled rows may all do."""
+    return known.count + int((leaves.totals.count - leaves.valued + leaves.count).sum())
+
+
+def _scaled(leaves: Strata) -> Floats:
+    sums = leaves.sum.astype(np.float64)
+    scaled: Floats = np.where(
+        leaves.is_whole, sums, leaves.rows * sums / np.maximum(1, leaves.sampled)
+    )
+    return scaled
+
+
+def _regressed(leaves: Strata, around: float, known: float) -> Spread:
+    """The total of what passes, of deviations of values from ``around``, with the leaves' own totals in use.
+
+    All of a leaf is known exactly. If the sampled rows of a leaf are too high on the whole, those that
+    pass likely are, too: the regression of the one on the other corrects that (Cochran, Sampling
+    Techniques, ch. 7). It takes up to a third off the error, most where most of a leaf passes.
+    """
+    kept, rows = np.maximum(1, leaves.sampled), leaves.rows
+    sums = leaves.sum.astype(np.float64)
+    passing = sums - around * leaves.count
+    squares = leaves.squares - 2 * around * sums + np.square(around) * leaves.count
+    everything = (leaves.sampled_positive + leaves.sampled_negative).astype(np.float64)
+    together = leaves.squares - around * sums - passing * everything / kept
+    alone = leaves.sampled_squares - np.square(everything) / kept
+    use = (leaves.sampled >= _FEWEST_TO_REGRESS) & (alone > 0)
+    slope = np.divide(together, alone, out=np.zeros_like(alone), where=use)
+    slope = np.clip(slope, 0.0, 1.0)
+    corrected = slope * (leaves.totals.sum.astype(np.float64) - rows * everything / kept)
+    explained = (2 * slope * together - np.square(slope) * alone) / np.maximum(1, kept - 1)
+    variance = _variances(passing, np.maximum(squares, 0.0), leaves.sampled) - explained
+    variance = np.maximum(variance, 0.0) * (kept - 1) / np.maximum(1, kept - 1 - use)
+    # A leaf none (or all) of whose sampled rows pass shows no spread of that: as if one more had, or not.
+    of_leaf = (
+        leaves.totals.squares
+        - 2 * around * leaves.totals.sum.astype(np.float64)
+        + np.square(around) * leaves.totals.count
+    )
+    mean_square = np.maximum(of_leaf, 0.0) / np.maximum(1, leaves.totals.count)
+    flat = _flat(leaves.count, leaves.sampled)
+    variance = variance + np.where(flat, _smoothed(leaves.count, leaves.sampled) * mean_square, 0.0)
+    plain = _spread(known, rows, leaves.sampled, passing, variance)
+    return Spread(plain.value + float(corrected.sum()), plain.error, plain.freedom)
+
+
+def _spread(known: float, rows: Ints, sampled: Ints, sums: Floats, variance: Floats) -> Spread:
+    """A total: what is known and N·mean of every leaf, with the variance of a sample without replacement."""
+    kept = np.maximum(1, sampled)
+    value = known + float((rows * sums / kept).sum())
+    parts = np.square(rows, dtype=np.float64) * (1.0 - sampled / rows) * variance / kept
+    whole = float(parts.sum())
+    # Welch's and Satterthwaite's degrees of freedom for a sum of leaves.
+    squares = float((np.square(parts) / np.maximum(1, sampled - 1)).sum())
+    freedom = whole * whole / squares if squares > 0 else np.inf
+    return Spread(value, float(np.sqrt(whole)), freedom)
+
+
+def _variances(sums: Any, squares: Floats, sampled: Ints) -> Floats:
+    """The variance of the rows of each leaf, those that do not pass being zero."""
+    plain = squares - np.square(np.asarray(sums, np.float64)) / np.maximum(1, sampled)
+    return np.maximum(plain, 0.0) / np.maximum(1, sampled - 1)
+
+
+def _thin(rows: Ints, sampled: Ints) -> bool:
+    return bool(((sampled < 2) & (sampled < rows)).any())
+
+
+def _flat(matched: Ints, sampled: Ints) -> Any:
+    return (matched == 0) | (matched == sampled)
+
+
+def _smoothed(matched: Ints, sampled: Ints) -> Floats:
+    """p(1 − p) with one row more that passes and one that does not."""
+    share = (matched + 1.0) / (sampled + 2.0)
+    return share * (1.0 - share)
+
+
+def _estimate(
+    spread: Spread,
+    confidence: float,
+    hard_low: Any,
+    hard_high: Any,
+    known: int,
+    matched: int,
+    thin: bool,
+) -> Cell:
+    """``thin`` where a leaf has too few sampled rows to show a spread."""
+    value = min(max(spread.value, hard_low), hard_high)
+    if (known == 0 and matched < _FEWEST) or thin or not np.isfinite(spread.error):
+        return Cell(value, None, None, hard_low, hard_high, Status.UNKNOWN)
+    low, high = spread.ends(confidence)
+    return Cell(
+        value, max(low, hard_low), min(high, hard_high), hard_low, hard_high, Status.ESTIMATE
+    )
+
+
+def _nullable(cell: Cell, may_be: bool) -> Cell:
+    return Cell(**{**cell.__dict__, "may_be_null": may_be}) if may_be else cell
+
+
+def _odd(value: Any, may_be_null: bool) -> Cell:
+    """Where NaN or infinity is or may be among the values nothing can be said of their sum."""
+    return Cell(value, None, None, None, None, Status.UNKNOWN, may_be_null)
+
+
+def _is_infinite(value: Any) -> bool:
+    return isinstance(value, float | np.floating) and not np.isfinite(value)
+
+
+def _ratio(total: Any, count: int) -> Any:
+    return total / count if isinstance(total, float) else Fraction(int(total), count)
+
+
+def _slack(known: Covered, leaves: Strata) -> Any:
+    if not isinstance(known.sum, float | np.floating) and leaves.totals.sum.dtype != np.float64:
+        return 0
+    size = (leaves.totals.positive - leaves.totals.negative).sum() + abs(float(known.sum))
+    return _ROUNDING * float(size)
+
+
+def _average_range(certain: Any, least: int, leaves: Strata, slack: Any) -> tuple[Any, Any]:
+    """The least and the most an average can be: unsampled rows pass where that takes it furthest."""
+    rest = leaves.totals.count - leaves.valued
+    some = rest > 0
+    rest = rest[some]
+    high = _furthest(certain, least, rest, leaves.totals.high[some])
+    low = -_furthest(-certain, least, rest, -leaves.totals.low[some])
+    spare = slack / max(1, least)
+    return (low, high) if low == high else (low - spare, high + spare)
+
+
+def _furthest(certain: Any, least: int, rest: Ints, ends: Any) -> Any:
+    order = np.argsort(-ends.astype(np.float64), kind="stable")
+    counts = np.concatenate([[0], np.cumsum(rest[order])]) + least
+    sums = np.concatenate([[0], np.cumsum(rest[order] * ends[order])]) + certain
+    return max(
+        _ratio(total, int(count)) for total, count in zip(sums, counts, strict=True) if count
+    )

@@ -1,0 +1,137 @@
+"""What is known of a question: exactly of the nodes it covers, and by samples of the leaves it cuts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sooner.statistics.arrays import Booleans, Floats
+from sooner.synopses.samples import Samples
+from sooner.synopses.spans import Spans
+from sooner.synopses.totals import Exact, Ints, MeasureTotals, exact
+from sooner.synopses.tree import Frontier, Tree
+
+
+@dataclass(frozen=True)
+class Covered:
+    """Rows that pass for certain, and the totals of a measure over them; ends are ``None`` without one."""
+
+    rows: int
+    count: int
+    sum: Any
+    low: Any
+    high: Any
+    nan: int
+
+
+@dataclass(frozen=True)
+class Strata:
+    """Leaves of which some rows may pass: all rows, sampled rows, and sampled rows that pass.
+
+    ``totals`` are those of the whole leaves; the rest is of sampled rows: with a value, passing with a
+    value, their sums and squares (all, and passing), and their ends.
+    """
+
+    rows: Ints
+    sampled: Ints
+    matched: Ints
+    totals: MeasureTotals
+    valued: Ints
+    count: Ints
+    sampled_positive: Exact
+    sampled_negative: Exact
+    sampled_squares: Floats
+    sum: Exact
+    squares: Floats
+    low: Any
+    high: Any
+
+    @property
+    def is_whole(self) -> Booleans:
+        """Leaves all of whose rows are in the sample: nothing is left to estimate."""
+        return self.sampled >= self.rows
+
+    @property
+    def is_odd(self) -> bool:
+        """Whether NaN or infinite values may be among the rows that pass."""
+        ends = np.concatenate([self.totals.low, self.totals.high]).astype(np.float64)
+        some = np.tile(self.totals.count > self.totals.nan, 2)
+        return bool((self.totals.nan > 0).any() or np.isinf(ends[some]).any())
+
+
+@dataclass(frozen=True)
+class Matching:
+    """The sampled rows of the leaves that are cut, and which of them pass."""
+
+    places: Ints
+    passed: Booleans
+    starts: Ints
+
+
+def matching(samples: Samples, leaves: Ints, box: Mapping[str, Spans]) -> Matching:
+    """Which sampled rows of some leaves pass."""
+    places = samples.rows_of(leaves)
+    passed = np.ones(len(places), np.bool_)
+    for name, spans in box.items():
+        passed &= spans.hold(samples.axes[name][places])
+    counts = samples.starts[leaves + 1] - samples.starts[leaves]
+    return Matching(places, passed, np.cumsum(counts) - counts)
+
+
+def covered(tree: Tree, frontier: Frontier, measure: str | None) -> Covered:
+    """The totals of all covered nodes together."""
+    rows = int(tree.totals.rows[frontier.covered].sum())
+    if measure is None:
+        return Covered(rows, rows, 0, None, None, 0)
+    totals = tree.totals.measures[measure].take(frontier.covered)
+    count, nan = int(totals.count.sum()), int(totals.nan.sum())
+    some = count > nan
+    return Covered(
+        rows,
+        count,
+        totals.sum.sum() if len(totals.sum) else 0,
+        totals.low.min() if some else None,
+        totals.high.max() if some else None,
+        nan,
+    )
+
+
+def strata(
+    tree: Tree, samples: Samples, frontier: Frontier, match: Matching, measure: str
+) -> Strata:
+    """What is known of a measure in the leaves that are cut."""
+    leaves = tree.leaf[frontier.partial]
+    sampled = samples.starts[leaves + 1] - samples.starts[leaves]
+    values, there = (
+        exact(samples.values[measure][match.places]),
+        samples.there[measure][match.places],
+    )
+    passed = match.passed & there
+    inside = np.where(passed, values, 0)
+
+    def by_leaf(of: Any) -> Any:
+        found = np.zeros(len(leaves), dtype=of.dtype)
+        some = sampled > 0
+        if some.any():
+            found[some] = np.add.reduceat(of, match.starts[some])
+        return found
+
+    known = values[passed]
+    return Strata(
+        tree.totals.rows[frontier.partial],
+        sampled,
+        by_leaf(match.passed.astype(np.int64)),
+        tree.totals.measures[measure].take(frontier.partial),
+        by_leaf(there.astype(np.int64)),
+        by_leaf(passed.astype(np.int64)),
+        by_leaf(np.maximum(values, 0)),
+        by_leaf(np.minimum(values, 0)),
+        by_leaf(np.square(values.astype(np.float64))),
+        by_leaf(inside),
+        by_leaf(np.square(inside.astype(np.float64))),
+        known.min() if len(known) else None,
+        known.max() if len(known) else None,
+    )
