@@ -66,9 +66,10 @@ class Summed:
 
     def __init__(self, part: pa.Table, by: list[str], blocks: int) -> None:
         self.keys = part.group_by(by, use_threads=False).aggregate([]).select(by)
-        place = places(self.keys, part.select(by))
+        # A total has no keys and one group.
+        place = places(self.keys, part.select(by)) if by else np.zeros(part.num_rows, np.int64)
         block = part.column(_BLOCK).to_numpy()
-        shape = (self.keys.num_rows, blocks)
+        shape = (self.keys.num_rows if by else 1, blocks)
         ones = np.ones(part.num_rows)
         self.rows = sparse.csr_array((ones, (place, block)), shape)
         self.values = {}
@@ -86,13 +87,15 @@ class Summed:
         chosen = np.zeros((self.rows.shape[1], 1 if dealt is None else replicates))
         chosen[blocks, 0 if dealt is None else dealt] = 1.0
         row, column = np.nonzero((self.rows @ chosen) > 0)
-        found = self.keys.take(pa.array(row))
+        columns = {
+            name: self.keys.column(name).take(pa.array(row)) for name in self.keys.column_names
+        }
         if dealt is not None:
-            found = found.append_column(REPLICATE, pa.array(column, pa.int8()))
+            columns[REPLICATE] = pa.array(column, pa.int8())
         for name, (values, there) in self.values.items():
             summed, missing = (values @ chosen)[row, column], (there @ chosen)[row, column] == 0
-            found = found.append_column(name, pa.array(summed, mask=missing))
-        return found
+            columns[name] = pa.array(summed, mask=missing)
+        return pa.table(columns)
 
 
 class Replay:

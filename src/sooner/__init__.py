@@ -3,6 +3,7 @@
 from sooner.answer import Answer, Bounds, Status
 from sooner.database import Database, connect
 from sooner.errors import (
+    CannotAnswer,
     CatalogError,
     ConstraintViolation,
     InvalidArgument,
@@ -15,16 +16,20 @@ from sooner.errors import (
     SchemaChanged,
     SoonerError,
     SourceChanged,
+    SynopsisExists,
     TableExists,
     UnknownColumn,
+    UnknownSynopsis,
     UnknownTable,
     WriteConflict,
 )
 from sooner.frame import Frame
+from sooner.synopses import Synopses, Synopsis
 
 __all__ = [
     "Answer",
     "Bounds",
+    "CannotAnswer",
     "CatalogError",
     "ConstraintViolation",
     "Database",
@@ -40,8 +45,12 @@ __all__ = [
     "SoonerError",
     "SourceChanged",
     "Status",
+    "Synopses",
+    "Synopsis",
+    "SynopsisExists",
     "TableExists",
     "UnknownColumn",
+    "UnknownSynopsis",
     "UnknownTable",
     "WriteConflict",
     "connect",

@@ -17,7 +17,7 @@ from scipy.special import ndtri, stdtrit
 from sooner.answer import Status
 from sooner.statistics.arrays import Floats
 from sooner.synopses.strata import Covered, Strata
-from sooner.synopses.totals import Ints
+from sooner.synopses.totals import Ints, MeasureTotals
 
 # Fewer sampled rows that pass say too little where nothing is known exactly.
 _FEWEST = 5
@@ -90,6 +90,8 @@ def sum_cell(known: Covered, leaves: Strata, confidence: float) -> Cell:
     certain = known.sum + leaves.sum.sum()
     more = (leaves.totals.positive - leaves.sampled_positive).sum()
     less = (leaves.totals.negative - leaves.sampled_negative).sum()
+    if more == less == 0 and least > 0:  # what may pass or not adds nothing
+        return Cell(certain, certain, certain, certain, certain, Status.EXACT)
     slack = _slack(known, leaves)
     spread = _regressed(leaves, 0.0, float(known.sum))
     cell = _estimate(
@@ -202,17 +204,30 @@ def _regressed(leaves: Strata, around: float, known: float) -> Spread:
     explained = (2 * slope * together - np.square(slope) * alone) / np.maximum(1, kept - 1)
     variance = _variances(passing, np.maximum(squares, 0.0), leaves.sampled) - explained
     variance = np.maximum(variance, 0.0) * (kept - 1) / np.maximum(1, kept - 1 - use)
-    # A leaf none (or all) of whose sampled rows pass shows no spread of that: as if one more had, or not.
-    of_leaf = (
-        leaves.totals.squares
-        - 2 * around * leaves.totals.sum.astype(np.float64)
-        + np.square(around) * leaves.totals.count
-    )
-    mean_square = np.maximum(of_leaf, 0.0) / np.maximum(1, leaves.totals.count)
+    # The squares of all of a leaf are known, too. A sample that missed a long tail has too small ones, and
+    # a variance that is too small by about as much.
+    of_leaf = _mean_square(leaves.totals, around)
+    of_sample = (
+        leaves.sampled_squares - 2 * around * everything + np.square(around) * leaves.valued
+    ) / np.maximum(1, leaves.valued)
+    missed = np.divide(of_leaf, of_sample, out=np.ones_like(of_leaf), where=of_sample > 0)
+    variance = variance * np.maximum(missed, 1.0)
+    # Where none (or all) of the sampled rows pass, that shows no spread: as if one more had, or not.
     flat = _flat(leaves.count, leaves.sampled)
-    variance = variance + np.where(flat, _smoothed(leaves.count, leaves.sampled) * mean_square, 0.0)
+    variance = variance + np.where(flat, _smoothed(leaves.count, leaves.sampled) * of_leaf, 0.0)
     plain = _spread(known, rows, leaves.sampled, passing, variance)
     return Spread(plain.value + float(corrected.sum()), plain.error, plain.freedom)
+
+
+def _mean_square(totals: MeasureTotals, around: float) -> Floats:
+    """The mean of squared deviations from ``around`` in each leaf."""
+    squares = (
+        totals.squares
+        - 2 * around * totals.sum.astype(np.float64)
+        + np.square(around) * totals.count
+    )
+    mean: Floats = np.maximum(squares, 0.0) / np.maximum(1, totals.count)
+    return mean
 
 
 def _spread(known: float, rows: Ints, sampled: Ints, sums: Floats, variance: Floats) -> Spread:
