@@ -25,7 +25,7 @@ from synopsis_rivals import AqpPlusPlus, combine, stratified, uniform
 import sooner
 from sooner.answer import Status
 from sooner.synopses.axes import Axis
-from sooner.synopses.cells import Cell, average_cell, count_cell, sum_cell
+from sooner.synopses.cells import Cell
 from sooner.synopses.measures import Measure
 from sooner.synopses.partition import (
     balanced_kd_tree,
@@ -34,13 +34,13 @@ from sooner.synopses.partition import (
     items_of,
     worst_interval,
 )
+from sooner.synopses.question import Function
 from sooner.synopses.spans import Spans, spans_of
-from sooner.synopses.strata import covered, matching, strata
 from sooner.synopses.summary import Summary
 
 RATE = 0.005
 LEAVES = 64
-FUNCTIONS = ("sum", "count", "avg")
+FUNCTIONS: tuple[Function, ...] = ("sum", "count", "avg")
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Estimator = Callable[[int, int, str], tuple[float, float]]
@@ -90,22 +90,11 @@ class Line:
 
 
 def cell_of(
-    summary: Summary, box: dict[str, Spans], what: str, confidence: float
+    summary: Summary, box: dict[str, Spans], what: Function, confidence: float
 ) -> tuple[Cell, int]:
     """One number from a summary, and how many sampled rows it took."""
-    tree, samples = summary.tree, summary.samples
-    frontier = tree.frontier(box)
-    match = matching(samples, tree.leaf[frontier.partial], box)
-    name = summary.definition.measures[0].name
-    known = covered(tree, frontier, name)
-    parts = strata(tree, samples, frontier, match, name)
-    if what == "sum":
-        return sum_cell(known, parts, confidence), len(match.places)
-    if what == "avg":
-        return average_cell(known, parts, confidence), len(match.places)
-    null = parts.rows - parts.totals.count - (parts.sampled - parts.valued)
-    cell = count_cell(known.count, parts.rows, parts.sampled, parts.count, null, confidence)
-    return cell, len(match.places)
+    look = summary.look(box)
+    return look.cell(what, summary.definition.measures[0].name, confidence), look.read
 
 
 def pass_estimator(summary: Summary) -> Estimator:
@@ -128,7 +117,8 @@ def errors(estimate: Estimator, line: Line, questions: Ints, what: str) -> tuple
         if right == 0:
             continue
         value, half = estimate(int(low), int(high), what)
-        off.append(abs(value - right) / abs(right))
+        # No sampled row that passes is no answer: all of it is missed.
+        off.append(1.0 if np.isnan(value) else abs(value - right) / abs(right))
         wide.append(half / abs(right))
     return float(np.median(off)), float(np.median(wide))
 

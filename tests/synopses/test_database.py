@@ -96,6 +96,11 @@ def test_names(full: Database) -> None:
         ({"measure": "n", "over": ["i", "I"]}, sooner.InvalidArgument, "twice"),
         ({"measure": "n", "over": "i", "leaves": 4000}, sooner.InvalidArgument, "only 3,000 rows"),
         ({"measure": "n", "over": "i", "sample": 2}, sooner.InvalidArgument, "sample=2"),
+        (
+            {"measure": "n", "over": ["i", "x"], "partitioning": "search"},
+            sooner.InvalidArgument,
+            "for one column",
+        ),
         ({"table": "u", "measure": "n", "over": "i"}, sooner.UnknownTable, "no table 'u'"),
     ],
 )

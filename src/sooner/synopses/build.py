@@ -55,11 +55,12 @@ class Filling:
     def accumulate(self, batch: pa.Table) -> Part:
         """What one batch gives."""
         layout, definition = self.layout, self.definition
-        leaf = layout.leaf_of(batch)
+        codes = layout.codes(batch)
+        leaf = layout.assign(codes)
         totals = totals_of(
             leaf,
             layout.leaves,
-            {one.name: one.codes(batch.column(one.name)) for one in _numbered(definition.over)},
+            {n.name: codes[:, at] for at, n in enumerate(definition.over) if n.kind != "text"},
             {one.name: one.values(batch.column(one.name)) for one in definition.measures},
         )
         hashes = batch.column(HASH).to_numpy()
@@ -96,10 +97,16 @@ class Filling:
             else one
             for one in definition.keep
         )
-        for axis in over:
-            if axis.kind == "text":
-                low, high = _word_ends(axis, words[axis.name], layout.leaves)
-                totals.low[axis.name], totals.high[axis.name] = low, high  # type: ignore[index]
+        ends = {
+            one.name: _word_ends(one, words[one.name], layout.leaves)
+            for one in over
+            if one.kind == "text"
+        }
+        totals = replace(
+            totals,
+            low={**totals.low, **{name: low for name, (low, _) in ends.items()}},
+            high={**totals.high, **{name: high for name, (_, high) in ends.items()}},
+        )
         finished = replace(definition, over=over, keep=keep)
         counts = allocate(
             definition.knobs.stored(rows),
@@ -128,10 +135,6 @@ def filling(definition: Definition, layout: Layout, rows: int) -> Filling:
     )
     chances = np.minimum(1.0, (_SPARE * counts + _SPARE_ROWS) / expected)
     return Filling(definition, layout, rows, chances)
-
-
-def _numbered(axes: Sequence[Axis]) -> list[Axis]:
-    return [one for one in axes if one.kind != "text"]
 
 
 def _words(column: pa.ChunkedArray, leaf: Ints) -> pa.Table:

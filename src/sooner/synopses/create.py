@@ -50,6 +50,10 @@ def define(
         raise InvalidArgument("A column is named twice in over= and keep=.")
     for axis in axes:
         _ = axis.kind  # says so if the type does not fit
+    if len(over) > 1 and knobs.partitioning not in ("fast", "equal"):
+        raise InvalidArgument(
+            f"partitioning={knobs.partitioning!r} is for one column; over several use 'fast' or 'equal'."
+        )
     found = {one.lower(): columns[one.lower()] for one in measures}
     return Definition(
         name,

@@ -11,6 +11,7 @@ from sooner.synopses.axes import Axis
 from sooner.synopses.definition import Definition
 from sooner.synopses.partition import (
     KdTree,
+    balanced_kd_tree,
     binary_search,
     binary_tree,
     equal_depth,
@@ -50,9 +51,9 @@ class Layout:
         """How many leaves there are."""
         return int(self.leaf.max()) + 1
 
-    def leaf_of(self, rows: pa.Table) -> Ints:
-        """The leaf of every row."""
-        return self.assign(np.column_stack([one.codes(rows.column(one.name)) for one in self.over]))
+    def codes(self, rows: pa.Table) -> Ints:
+        """The point of every row, as far as the sample's words tell."""
+        return np.column_stack([one.codes(rows.column(one.name)) for one in self.over])
 
     def assign(self, codes: Ints) -> Ints:
         """The leaf of every point."""
@@ -79,7 +80,10 @@ def lay_out(sample: pa.Table, definition: Definition) -> Layout:
         parent, leaf = binary_tree(len(boundaries) + 1)
         laid = Layout(over, parent, leaf, boundaries, None, np.zeros(0, np.int64))
     else:
-        tree = kd_tree(codes, values, knobs.leaves, knobs.focus, knobs.delta)
+        if knobs.partitioning == "equal":
+            tree = balanced_kd_tree(codes, knobs.leaves, knobs.seed)
+        else:
+            tree = kd_tree(codes, values, knobs.leaves, knobs.focus, knobs.delta)
         laid = Layout(over, tree.parent, tree.leaf, None, tree, np.zeros(0, np.int64))
     return replace(laid, shares=np.bincount(laid.assign(codes), minlength=laid.leaves))
 

@@ -64,11 +64,26 @@ class Strata:
 
 @dataclass(frozen=True)
 class Matching:
-    """The sampled rows of the leaves that are cut, and which of them pass."""
+    """The sampled rows of the leaves that are cut, which of them pass, and where each leaf's begin."""
 
     places: Ints
     passed: Booleans
     starts: Ints
+    sampled: Ints
+
+    def by_leaf(self, of: Any) -> Any:
+        """The sums over each leaf's rows."""
+        found = np.zeros(len(self.sampled), dtype=of.dtype)
+        some = self.sampled > 0
+        if some.any():
+            found[some] = np.add.reduceat(of, self.starts[some])
+        return found
+
+    @property
+    def matched(self) -> Ints:
+        """How many sampled rows of each leaf pass."""
+        counts: Ints = self.by_leaf(self.passed.astype(np.int64))
+        return counts
 
 
 def matching(samples: Samples, leaves: Ints, box: Mapping[str, Spans]) -> Matching:
@@ -78,7 +93,7 @@ def matching(samples: Samples, leaves: Ints, box: Mapping[str, Spans]) -> Matchi
     for name, spans in box.items():
         passed &= spans.hold(samples.axes[name][places])
     counts = samples.starts[leaves + 1] - samples.starts[leaves]
-    return Matching(places, passed, np.cumsum(counts) - counts)
+    return Matching(places, passed, np.cumsum(counts) - counts, counts)
 
 
 def covered(tree: Tree, frontier: Frontier, measure: str | None) -> Covered:
@@ -103,8 +118,6 @@ def strata(
     tree: Tree, samples: Samples, frontier: Frontier, match: Matching, measure: str
 ) -> Strata:
     """What is known of a measure in the leaves that are cut."""
-    leaves = tree.leaf[frontier.partial]
-    sampled = samples.starts[leaves + 1] - samples.starts[leaves]
     values, there = (
         exact(samples.values[measure][match.places]),
         samples.there[measure][match.places],
@@ -112,18 +125,12 @@ def strata(
     passed = match.passed & there
     inside = np.where(passed, values, 0)
 
-    def by_leaf(of: Any) -> Any:
-        found = np.zeros(len(leaves), dtype=of.dtype)
-        some = sampled > 0
-        if some.any():
-            found[some] = np.add.reduceat(of, match.starts[some])
-        return found
-
+    by_leaf = match.by_leaf
     known = values[passed]
     return Strata(
         tree.totals.rows[frontier.partial],
-        sampled,
-        by_leaf(match.passed.astype(np.int64)),
+        match.sampled,
+        match.matched,
         tree.totals.measures[measure].take(frontier.partial),
         by_leaf(there.astype(np.int64)),
         by_leaf(passed.astype(np.int64)),

@@ -57,7 +57,9 @@ def totals_of(
     measures: Mapping[str, tuple[npt.NDArray[Any], Booleans]],
 ) -> Totals:
     """The totals of a batch of rows, each in its leaf."""
-    order = np.argsort(leaf.astype(np.int32), kind="stable")
+    # Numbers of 16 bits are sorted by counting, many times faster than others.
+    small = leaf.astype(np.int16) if leaves < 2**15 else leaf
+    order = np.argsort(small, kind="stable")
     found, starts = np.unique(leaf[order], return_index=True)
     rows = np.bincount(leaf, minlength=leaves).astype(np.int64)
     low, high = {}, {}

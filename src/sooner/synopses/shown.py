@@ -1,0 +1,124 @@
+"""The columns of a synopsis' answer: numbers in the units and types that users see, as an Answer."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import pyarrow as pa
+
+from sooner.answer import Answer, Bounds, Status, Uncertainty
+from sooner.errors import CannotAnswer
+from sooner.synopses.cells import Cell
+from sooner.synopses.definition import Definition
+from sooner.synopses.look import Look
+from sooner.synopses.measures import Measure
+from sooner.synopses.question import Asked
+
+METHOD = "synopsis"
+
+
+@dataclass(frozen=True)
+class Group:
+    """One row of the answer: the values of its groups, and what its box touches."""
+
+    values: Mapping[str, Any]
+    look: Look
+
+
+def shown(
+    asked: Sequence[Asked],
+    groups: Sequence[Group],
+    definition: Definition,
+    share: float,
+    details: Mapping[str, Any],
+    confidence: float,
+) -> Answer:
+    """The answer that groups make; it rests on a ``share`` of the rows where it is not exact."""
+    names, arrays = [], []
+    uncertain: dict[str, Uncertainty] = {}
+    hard: dict[str, Bounds] = {}
+    for one in asked:
+        names.append(one.name)
+        if one.function is None:
+            arrays.append(_categories(one, groups, definition))
+            continue
+        measure = _measure(one, definition)
+        of = measure.name if measure else None
+        cells = [group.look.cell(one.function, of, confidence) for group in groups]
+        own = None if one.function == "count" else measure
+        type_ = own.type_of(one.function) if own else pa.int64()
+        arrays.append(pa.array([_value(cell.value, own, type_) for cell in cells], type_))
+        hard[one.name] = _ends([(c.hard_low, c.hard_high) for c in cells], cells, own)
+        if any(cell.status is not Status.EXACT for cell in cells):
+            ends = _ends([(c.low, c.high) for c in cells], cells, own)
+            uncertain[one.name] = Uncertainty(ends, tuple(cell.status for cell in cells))
+    return Answer(
+        pa.Table.from_arrays(arrays, names=names),
+        METHOD,
+        confidence=confidence if uncertain else 1.0,
+        progress=share if uncertain else 1.0,
+        final=not uncertain,
+        as_of={definition.table: definition.version},
+        details=details,
+        hard_bounds=hard,
+        uncertain=uncertain,
+    )
+
+
+def _categories(asked: Asked, groups: Sequence[Group], definition: Definition) -> pa.Array:
+    assert asked.of is not None
+    axis = definition.axes[asked.of.lower()]
+    type_ = pa.bool_() if axis.kind == "boolean" else pa.string()
+    return pa.array([group.values[axis.name] for group in groups], type_)
+
+
+def _measure(asked: Asked, definition: Definition) -> Measure | None:
+    if asked.of is None:
+        return None
+    measure = definition.measure(asked.of)
+    if measure is None:
+        known = ", ".join(one.name for one in definition.measures)
+        raise CannotAnswer(f"it aggregates {asked.of!r}, and its measures are {known}.")
+    return measure
+
+
+def _value(number: Any, measure: Measure | None, type_: pa.DataType) -> Any:
+    if measure is not None:
+        return measure.shown(number, type_)
+    return None if number is None else round(number)
+
+
+def _ends(
+    pairs: Sequence[tuple[Any, Any]], cells: Sequence[Cell], measure: Measure | None
+) -> Bounds:
+    exact = [cell.status is Status.EXACT for cell in cells]
+    low, high = (
+        [
+            _end(pair[up], measure, up and not sure, sure)
+            for pair, sure in zip(pairs, exact, strict=True)
+        ]
+        for up in (False, True)
+    )
+    return Bounds(
+        pa.chunked_array([pa.array(low, pa.float64())]),
+        pa.chunked_array([pa.array(high, pa.float64())]),
+    )
+
+
+def _end(end: Any, measure: Measure | None, up: bool, exact: bool) -> float | None:
+    """An end as users see it. Where rounding would shut the truth out, it gives way."""
+    if end is None:
+        return None
+    whole = measure is not None and measure.is_whole
+    if not whole or (isinstance(end, float) and not math.isfinite(end)):
+        return float(end)
+    assert measure is not None
+    right = Fraction(end if isinstance(end, float | Fraction) else int(end)) / 10**measure.scale
+    rounded = float(right)
+    if exact or Fraction(rounded) == right or (Fraction(rounded) > right) == up:
+        return rounded
+    return math.nextafter(rounded, math.inf if up else -math.inf)
