@@ -29,6 +29,7 @@ from sooner.synopses.cells import Cell
 from sooner.synopses.measures import Measure
 from sooner.synopses.partition import (
     balanced_kd_tree,
+    equal_depth,
     fast_program,
     hill_climbing,
     items_of,
@@ -210,8 +211,7 @@ def challenging(line: Line, count: int) -> dict[str, float]:
     rng = np.random.default_rng(2)
     chosen = np.sort(rng.choice(len(line.codes), 4096, replace=False))
     items = items_of(line.codes[chosen], line.values[chosen])
-    coarse = fast_program(items, 8, "sum", 0.05)
-    low, high = worst_interval(items, coarse, "sum", 0.05, exact=False)
+    low, high = worst_interval(items, equal_depth(items, 8), "sum", 0.02, exact=False)
     found = {}
     for name in ("fast", "equal"):
         summary = summary_of(
@@ -240,9 +240,7 @@ def adversarial() -> Line:
     return Line.of("Adversarial", pa.table({"k": np.arange(rows), "v": values}), "k", "v")
 
 
-def boxes(
-    dataset: Dataset, rows: pa.Table, columns: Sequence[str], count: int, seed: int
-) -> list[dict[str, Spans]]:
+def boxes(rows: pa.Table, columns: Sequence[str], count: int, seed: int) -> list[dict[str, Spans]]:
     """Random boxes over some columns, between values that occur."""
     rng = np.random.default_rng(seed)
     codes = {
@@ -259,6 +257,20 @@ def boxes(
     return found
 
 
+def same_effort(
+    rows: pa.Table,
+    measure: str,
+    over: tuple[str, ...],
+    keep: tuple[str, ...],
+    asked: list[dict[str, Spans]],
+) -> Summary:
+    """A synopsis that reads about as many rows for a question as a uniform sample has (§2.5.1, ESS)."""
+    first = summary_of(rows, measure, over, keep, leaves=1024, sample=RATE)
+    read = np.mean([first.look(box).read for box in asked[:100]]) / first.samples.count
+    share = min(1.0, RATE / max(float(read), RATE))
+    return summary_of(rows, measure, over, keep, leaves=1024, sample=share)
+
+
 def templates(dataset: Dataset, count: int) -> list[dict[str, float]]:
     """Figures 2.8 and 2.9: one to five columns by a k-d tree of 1,024 leaves, and by that of two columns."""
     rows = dataset.read().drop_null()
@@ -268,20 +280,19 @@ def templates(dataset: Dataset, count: int) -> list[dict[str, float]]:
         for n in dataset.over
     }
     kept = int(RATE * rows.num_rows)
-    two = summary_of(
-        rows, dataset.measure, dataset.over[:2], dataset.over[2:], leaves=1024, sample=RATE
-    )
     found = []
     for width in range(1, 6):
         columns = dataset.over[:width]
-        own = summary_of(rows, dataset.measure, columns, leaves=1024, sample=RATE)
+        asked = boxes(rows, columns, count, seed=width)
+        own = same_effort(rows, dataset.measure, columns, (), asked)
+        two = same_effort(rows, dataset.measure, dataset.over[:2], dataset.over[2:], asked)
         baseline = KdUs(np.column_stack([codes[n] for n in columns]), values, kept)
         row: dict[str, float] = {"columns": width}
         sums: dict[str, list[float]] = {
             name: [] for name in ("own", "two", "KD-US", "own off", "KD-US off")
         }
         skipped = {"own": [], "two": []}  # type: dict[str, list[float]]
-        for box in boxes(dataset, rows, columns, count, seed=width):
+        for box in asked:
             inside = np.ones(rows.num_rows, np.bool_)
             for name, spans in box.items():
                 inside &= spans.hold(codes[name])
