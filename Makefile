@@ -34,7 +34,8 @@ test: setup ## Run all tests but the long ones; ARGS="-k answer" to choose
 test-unit: export PYTHONDONTWRITEBYTECODE :=
 # Catalogs of a few rows, by the hundred: waiting for a disk would be a third of their tests' time.
 test-unit: export PYTEST_DEBUG_TEMPROOT := $(wildcard /dev/shm)
-# The layers are `make check`'s.
+# Quick to run again and again: `make test` looks at more examples of each law. The layers are `make check`'s.
+test-unit: export SOONER_EXAMPLES := 20
 test-unit: setup ## Run only what needs no Java and no simulation: seconds
 	@$(PY) -m pytest -m "not spark and not slow and not postgres and not simulation" -n auto --ignore=tests/test_layers.py $(ARGS)
 

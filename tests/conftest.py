@@ -22,7 +22,10 @@ if TYPE_CHECKING:
 gc.disable()  # until the tests are collected
 # A slow moment of the machine is no fault of an example.
 hypothesis_settings.register_profile(
-    "sooner", max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    "sooner",
+    max_examples=int(os.environ.get("SOONER_EXAMPLES", "50")),
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
 )
 hypothesis_settings.load_profile("sooner")
 

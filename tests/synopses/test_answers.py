@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from synopsis_cases import Truth, made
 
@@ -158,7 +158,6 @@ def test_days(where: str) -> None:
     check(BY_DAY, where, "price")
 
 
-@settings(max_examples=60)
 @given(
     st.lists(
         st.sampled_from(

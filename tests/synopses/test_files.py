@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from synopsis_cases import made
 from test_answers import BY_FOUR, BY_I, TABLE
@@ -65,7 +65,6 @@ def test_batches_of_any_size_give_the_same() -> None:
 numbers = st.lists(st.tuples(st.integers(0, 3), st.integers(-9, 9)), max_size=12)
 
 
-@settings(max_examples=40)
 @given(numbers, numbers)
 def test_totals_merge(one: list[tuple[int, int]], other: list[tuple[int, int]]) -> None:
     """Merging commutes, nothing is neutral, and parts together are the whole."""
