@@ -35,7 +35,7 @@ test-unit: export PYTHONDONTWRITEBYTECODE :=
 # Catalogs of a few rows, by the hundred: waiting for a disk would be a third of their tests' time.
 test-unit: export PYTEST_DEBUG_TEMPROOT := $(wildcard /dev/shm)
 # Quick to run again and again: `make test` looks at more examples of each law. The layers are `make check`'s.
-test-unit: export SOONER_EXAMPLES := 20
+test-unit: export SOONER_EXAMPLES := 10
 test-unit: setup ## Run only what needs no Java and no simulation: seconds
 	@$(PY) -m pytest -m "not spark and not slow and not postgres and not simulation" -n auto --ignore=tests/test_layers.py $(ARGS)
 

@@ -288,7 +288,7 @@ def test_adversarial_values(name: str) -> None:
     table = pa.table({"k": pa.array(np.arange(len(values))), "v": values})
     truth = Truth(table)
     synopsis = made(table, ["v"], ["k"], leaves=min(8, len(values)), sample=0.3)
-    for low in range(0, len(values), max(1, len(values) // 9)):
+    for low in range(0, len(values), max(1, len(values) // 5)):
         for high in (low, low + 3, low + len(values) // 3, len(values)):
             text = f"SELECT {FUNCTIONS.format('v')} FROM t WHERE k BETWEEN {low} AND {high}"
             answer = synopsis.answer(text)

@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 
 import sooner
 from sooner.answer import Status
+from sooner.engine.hashed_rows import HashedRows
 from sooner.serve.cli import app
 
 if TYPE_CHECKING:
@@ -73,6 +74,25 @@ def test_the_same_seed_takes_the_same_sample(full: Database) -> None:
     assert not np.array_equal(one.values["n"], other.values["n"])
     for name in ("one", "again", "other"):
         full.drop_synopsis(name)
+
+
+def test_arrow_reads_and_hashes_as_spark_does(
+    full: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wanted = {"table": "t", "measure": ["n", "heavy"], "over": ["i", "w"], "keep": "ts"}
+    by_arrow = full.synopsis("arrow", **wanted, leaves=16, sample=0.1)
+    monkeypatch.setattr(HashedRows, "_is_arrows", lambda _: False)
+    by_spark = full.synopsis("spark", **wanted, leaves=16, sample=0.1)
+    one, other = by_arrow.summary, by_spark.summary
+    np.testing.assert_array_equal(one.samples.hashes, other.samples.hashes)
+    for name in ("i", "w", "ts"):
+        np.testing.assert_array_equal(one.samples.axes[name], other.samples.axes[name])
+    np.testing.assert_array_equal(one.tree.totals.rows, other.tree.totals.rows)
+    np.testing.assert_array_equal(
+        one.tree.totals.measures["n"].sum, other.tree.totals.measures["n"].sum
+    )
+    full.drop_synopsis("arrow")
+    full.drop_synopsis("spark")
 
 
 def test_names(full: Database) -> None:

@@ -22,6 +22,7 @@ from sooner.synopses.totals import Ints, MeasureTotals
 # Fewer sampled rows that pass say too little where nothing is known exactly.
 _FEWEST = 5
 _FEWEST_TO_REGRESS = 10
+_MANY = 30
 # Sums of floating numbers depend on their order: as much of all that was added may be rounding.
 _ROUNDING = 1e-12
 
@@ -52,9 +53,18 @@ class Spread:
 
     def ends(self, confidence: float) -> tuple[float, float]:
         """The interval around the estimate."""
-        tail = 0.5 + confidence / 2
-        wide = ndtri(tail) if np.isinf(self.freedom) else stdtrit(self.freedom, tail)
-        return self.value - wide * self.error, self.value + wide * self.error
+        wide = _student(self.freedom, 0.5 + confidence / 2) * self.error
+        return self.value - wide, self.value + wide
+
+
+def _student(freedom: float, tail: float) -> float:
+    """The quantile of Student's t. Beyond 30 degrees of freedom by its series, to five digits: SciPy's
+    own search takes longer than the rest of an answer."""
+    if freedom <= _MANY:
+        return float(stdtrit(freedom, tail))
+    z = float(ndtri(tail))
+    second = (5 * z**5 + 16 * z**3 + 3 * z) / (96 * freedom * freedom)
+    return z + (z**3 + z) / (4 * freedom) + second
 
 
 def count_cell(

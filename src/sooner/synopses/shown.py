@@ -113,8 +113,8 @@ def _end(end: Any, measure: Measure | None, up: bool, exact: bool) -> float | No
     """An end as users see it. Where rounding would shut the truth out, it gives way."""
     if end is None:
         return None
-    whole = measure is not None and measure.is_whole
-    if not whole or (isinstance(end, float) and not math.isfinite(end)):
+    plain = measure is None or not measure.is_whole or (measure.scale == 0 and abs(end) < 2**53)
+    if plain or (isinstance(end, float) and not math.isfinite(end)):
         return float(end)
     assert measure is not None
     right = Fraction(end if isinstance(end, float | Fraction) else int(end)) / 10**measure.scale

@@ -66,17 +66,21 @@ class Spans:
 
     def meet(self, low: Codes, high: Codes) -> Booleans:
         """Which boxes from low to high have a number that passes, as far as their ends tell."""
-        first, place, there = self._next(low)
-        return there & (first <= high) if place is not None else there
+        if len(self.ends) == 1:
+            ((first, last),) = self.ends
+            return (high >= first) & (low <= last)
+        begins, place, there = self._next(low)
+        return there & (begins <= high) if place is not None else there
 
     def contain(self, low: Codes, high: Codes) -> Booleans:
         """Which boxes from low to high pass whole."""
-        first, place, there = self._next(low)
-        return (
-            there & (first <= low) & (high <= self._arrays[1][place])
-            if place is not None
-            else there
-        )
+        if len(self.ends) == 1:
+            ((first, last),) = self.ends
+            return (low >= first) & (high <= last)
+        begins, place, there = self._next(low)
+        if place is None:
+            return there
+        return there & (begins <= low) & (high <= self._arrays[1][place])
 
     def _next(self, low: Codes) -> tuple[Codes, Codes | None, Booleans]:
         """The first span that does not end below: where it begins, its place, and whether there is one."""

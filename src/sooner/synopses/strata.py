@@ -57,9 +57,11 @@ class Strata:
     @property
     def is_odd(self) -> bool:
         """Whether NaN or infinite values may be among the rows that pass."""
-        ends = np.concatenate([self.totals.low, self.totals.high]).astype(np.float64)
-        some = np.tile(self.totals.count > self.totals.nan, 2)
-        return bool((self.totals.nan > 0).any() or np.isinf(ends[some]).any())
+        if self.totals.sum.dtype == object:  # whole numbers are neither
+            return False
+        some = self.totals.count > self.totals.nan
+        infinite = np.isinf(self.totals.low[some]).any() or np.isinf(self.totals.high[some]).any()
+        return bool(infinite or self.totals.nan.any())
 
 
 @dataclass(frozen=True)
@@ -101,15 +103,15 @@ def covered(tree: Tree, frontier: Frontier, measure: str | None) -> Covered:
     rows = int(tree.totals.rows[frontier.covered].sum())
     if measure is None:
         return Covered(rows, rows, 0, None, None, 0)
-    totals = tree.totals.measures[measure].take(frontier.covered)
-    count, nan = int(totals.count.sum()), int(totals.nan.sum())
+    totals, at = tree.totals.measures[measure], frontier.covered
+    count, nan = int(totals.count[at].sum()), int(totals.nan[at].sum())
     some = count > nan
     return Covered(
         rows,
         count,
-        totals.sum.sum() if len(totals.sum) else 0,
-        totals.low.min() if some else None,
-        totals.high.max() if some else None,
+        totals.sum[at].sum() if len(at) else 0,
+        totals.low[at].min() if some else None,
+        totals.high[at].max() if some else None,
         nan,
     )
 
