@@ -53,10 +53,14 @@ bench: setup ## Run the benchmarks
 	@$(WITH_JAVA) $(PY) bench/progressive.py --scale 1
 	@$(WITH_JAVA) $(PY) bench/break_even.py
 	@$(WITH_JAVA) $(PY) bench/ablations.py
+	@$(WITH_JAVA) $(PY) bench/ablations.py --by-order
+	@$(WITH_JAVA) $(PY) bench/ablations.py --unscrambled
+	@$(WITH_JAVA) $(PY) bench/ablations.py --sessions 400000
+	@$(WITH_JAVA) $(PY) bench/synopses.py
 	@$(WITH_JAVA) $(PY) bench/coverage.py
 	@$(WITH_JAVA) $(PY) bench/coverage.py --unscrambled
-	@$(WITH_JAVA) $(PY) bench/coverage.py --sessions 200000
-	@$(WITH_JAVA) $(PY) bench/coverage.py --sessions 200000 --unscrambled
+	@$(WITH_JAVA) $(PY) bench/coverage.py --sessions 400000
+	@$(WITH_JAVA) $(PY) bench/coverage.py --sessions 400000 --unscrambled
 
 check: $(READY) ## Check style, types and the direction of imports
 	$(PY) -m ruff check .

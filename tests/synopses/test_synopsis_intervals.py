@@ -10,8 +10,8 @@ from synopsis_cases import made
 from sooner.answer import Status
 
 ROWS = 20_000
-SEEDS = 40
-QUESTIONS = 30
+SEEDS = 30
+QUESTIONS = 25
 
 pytestmark = pytest.mark.simulation
 

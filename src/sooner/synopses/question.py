@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import tzinfo
+from threading import local
 from typing import Literal, TypeAlias
 
 import sqlglot
@@ -66,11 +67,27 @@ class Question:
         return frozenset(one.of.lower() for one in self.asked if one.function and one.of)
 
 
+class _Sql(local):
+    """Spark's SQL, with a parser for each thread: making one takes as long as reading a question."""
+
+    def __init__(self) -> None:
+        dialect = sqlglot.Dialect.get_or_raise("spark")
+        self._tokenizer, self._parser = dialect.tokenizer(), dialect.parser()
+
+    def read(self, text: str) -> exp.Expr | None:
+        """What a text says, if it is one statement."""
+        found = self._parser.parse(self._tokenizer.tokenize(text), text)
+        return found[0] if len(found) == 1 else None
+
+
+_sql = _Sql()
+
+
 def question(text: str) -> Question:
     """Read a SELECT. Raises :class:`CannotAnswer` where no synopsis could answer it."""
     try:
-        select = sqlglot.parse_one(text, dialect="spark")
-    except sqlglot.errors.ParseError as error:
+        select = _sql.read(text)
+    except sqlglot.errors.SqlglotError as error:
         raise ParseError(f"The query cannot be read: {error}") from None
     if not isinstance(select, exp.Select):
         raise CannotAnswer("it is not one SELECT.")

@@ -126,21 +126,27 @@ def strata(
     )
     passed = match.passed & there
     inside = np.where(passed, values, 0)
-
+    squares = np.square(values.astype(np.float64))
+    totals = tree.totals.measures[measure].take(frontier.partial)
     by_leaf = match.by_leaf
+    everything = by_leaf(values)
+    # Where a leaf has no negative values, its sampled rows have none.
+    negative = (
+        by_leaf(np.minimum(values, 0)) if totals.negative.any() else np.zeros_like(everything)
+    )
     known = values[passed]
     return Strata(
         tree.totals.rows[frontier.partial],
         match.sampled,
         match.matched,
-        tree.totals.measures[measure].take(frontier.partial),
+        totals,
         by_leaf(there.astype(np.int64)),
         by_leaf(passed.astype(np.int64)),
-        by_leaf(np.maximum(values, 0)),
-        by_leaf(np.minimum(values, 0)),
-        by_leaf(np.square(values.astype(np.float64))),
+        everything - negative,
+        negative,
+        by_leaf(squares),
         by_leaf(inside),
-        by_leaf(np.square(inside.astype(np.float64))),
+        by_leaf(np.where(passed, squares, 0.0)),
         known.min() if len(known) else None,
         known.max() if len(known) else None,
     )
