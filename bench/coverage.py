@@ -205,16 +205,22 @@ class Replay:
                 gated = Gated(state, schema, self.replicates, self.key_types[state.name], 2.0)
                 gated.add(chosen, ())
                 gated.settle(states, min(self.share(blocks), 0.999), Nowhere())  # type: ignore[arg-type]
-                states[state.name] = gated.estimated(scaling)
+                states[state.name] = self._as_known(gated.estimated(scaling), state, blocks)
                 continue
             one = kept(state, lambda plan: self.schemas[id(plan)], self.replicates)
             if state.name not in self.summed:
                 one.add(chosen.slice(0, 0))
             one.add(chosen)
-            states[state.name] = one.estimated(scaling)
+            states[state.name] = self._as_known(one.estimated(scaling), state, blocks)
             if state.late is not None:
                 states[state.name] = without_late(states[state.name], state.late)
         return over_estimates(self.stream.cut.top, states)
+
+    def _as_known(self, rows: Rows, state: State, blocks: np.ndarray) -> Rows:
+        """Without intervals while row groups at the edge of a filter are not read."""
+        streamed = self.stream.scans[state.counted]
+        edges = streamed.edges if isinstance(streamed, ByRowGroups) else frozenset()
+        return rows if edges <= set(blocks.tolist()) else rows.without_intervals
 
     def _added_up(self, state: State, blocks: np.ndarray) -> tuple[pa.Table, np.ndarray]:
         rows = self.rows[state.counted][blocks]

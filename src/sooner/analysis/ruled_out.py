@@ -55,6 +55,29 @@ def ruled_out(
     )
 
 
+def parted(
+    condition: Scalar, types: Mapping[str, str | None], facts: Mapping[str, ColumnFacts]
+) -> list[bool]:
+    """Whether each comparison of a condition lies within the bounds: some rows may pass, others not.
+
+    Nothing is said of lists and of columns without bounds: they part no rows.
+
+    >>> import sqlglot
+    >>> days = {"day": ColumnFacts(date(2020, 1, 1), date(2020, 6, 30), nulls=0)}
+    >>> between = sqlglot.parse_one("day BETWEEN DATE '2019-05-05' AND DATE '2020-05-05'", dialect="spark")
+    >>> parted(between, {"day": "date"}, days)
+    [False, True]
+    """
+    found = []
+    for name, alternatives in _comparisons(bare(condition)):
+        known = facts.get(name, ColumnFacts())
+        kind, scalar = alternatives[0]
+        value = _literal(scalar, types.get(name)) if len(alternatives) == 1 else None
+        inside = value is not None and _is_bounded(known, [value])
+        found.append(inside and not _beyond(kind, value, known) and not _always(kind, value, known))
+    return found
+
+
 def _comparisons(condition: Scalar) -> list[tuple[str, list[_Comparison]]]:
     """What a condition demands of columns: for each entry that one of its comparisons holds."""
     kind = type(condition)
@@ -166,3 +189,17 @@ def _beyond(kind: type[exp.Expr], value: Any, known: ColumnFacts) -> bool:
     if kind is exp.GTE:
         return bool(high < value)
     return bool(value < low or value > high)
+
+
+def _always(kind: type[exp.Expr], value: Any, known: ColumnFacts) -> bool:
+    """Whether every value within the bounds compares so."""
+    low, high = known.minimum, known.maximum
+    if kind is exp.LT:
+        return bool(high < value)
+    if kind is exp.LTE:
+        return bool(high <= value)
+    if kind is exp.GT:
+        return bool(low > value)
+    if kind is exp.GTE:
+        return bool(low >= value)
+    return bool(low == value == high)

@@ -15,7 +15,8 @@ import numpy.typing as npt
 
 from sooner.algebra import Filter, Relation, Scan
 from sooner.algebra.scalar import Scalar, conjuncts
-from sooner.analysis.ruled_out import ruled_out
+from sooner.analysis.facts import ColumnFacts
+from sooner.analysis.ruled_out import parted, ruled_out
 from sooner.engine.streaming import Streaming
 from sooner.progressive.batches import random_order
 from sooner.progressive.parts import CannotStream
@@ -26,15 +27,22 @@ from sooner.storage.row_groups import RowGroup, row_groups, why_not_by_row_group
 MOST_REPLICATES = 64
 # With fewer, five of them are a large part of the table, and few groups are in five.
 ENOUGH = 20
+# As many as an interval takes: what is in fewer row groups, leaving one out does not show.
+FEW = 5
 
 
 @dataclass(frozen=True)
 class ByRowGroups:
-    """Read by those row groups that hold rows which pass the filters; a block is one of them."""
+    """Read by those row groups that hold rows which pass the filters; a block is one of them.
+
+    ``edges`` are the few of them that a filter cuts through while the others pass it whole, as in a file
+    that is sorted by day. Until they are read, no estimate knows how unlike the others they are.
+    """
 
     table: Table
     groups: tuple[RowGroup, ...]
     seed: int = 0
+    edges: frozenset[int] = frozenset()
 
     @property
     def key(self) -> tuple[str, ...]:
@@ -124,7 +132,8 @@ def by_row_groups(
             f"{table.name} has {len(left) or 'no'} row group{where}; "
             f"db.scramble({table.name!r}, by=…) would make it one of blocks"
         )
-    return ByRowGroups(table, left, seed)
+    edges = (_edges(left, scan, filters[place]) for place, scan in scans.items())
+    return ByRowGroups(table, left, seed, frozenset().union(*edges))
 
 
 def filters_over_scans(plan: Relation, above: tuple[Scalar, ...] = ()) -> list[tuple[Scalar, ...]]:
@@ -137,11 +146,29 @@ def filters_over_scans(plan: Relation, above: tuple[Scalar, ...] = ()) -> list[t
 
 
 def _is_needed(group: RowGroup, scan: Scan, conditions: Sequence[Scalar]) -> bool:
+    return not ruled_out(conditions, _types(scan), _facts(group, scan), group.rows)
+
+
+def _edges(groups: Sequence[RowGroup], scan: Scan, conditions: Sequence[Scalar]) -> frozenset[int]:
+    """The places of row groups that a comparison cuts through, if it does so with few of them."""
+    found: set[int] = set()
+    for condition in conditions:
+        cut = [parted(condition, _types(scan), _facts(group, scan)) for group in groups]
+        for comparison in zip(*cut, strict=True):
+            mine = [place for place, is_cut in enumerate(comparison) if is_cut]
+            if len(mine) < FEW:
+                found.update(mine)
+    return frozenset(found)
+
+
+def _facts(group: RowGroup, scan: Scan) -> dict[str, ColumnFacts]:
     known = {name.lower(): facts for name, facts in group.columns.items()}
-    facts = {
+    return {
         column.name: known[source.lower()]
         for source, column in zip(scan.sources, scan.columns, strict=True)
         if source.lower() in known
     }
-    types = {column.name: column.type for column in scan.columns}
-    return not ruled_out(conditions, types, facts, group.rows)
+
+
+def _types(scan: Scan) -> dict[str, str | None]:
+    return {column.name: column.type for column in scan.columns}

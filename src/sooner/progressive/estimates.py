@@ -169,6 +169,17 @@ class Rows:
         }
         return replace(self, columns=columns)
 
+    @property
+    def without_intervals(self) -> Rows:
+        """The rows, of whose estimates nothing can be said yet."""
+        columns = {
+            name: replace(column, contributions=np.zeros_like(column.contributions))
+            if isinstance(column, Varying)
+            else column
+            for name, column in self.columns.items()
+        }
+        return replace(self, columns=columns)
+
     def also_chosen(self, chosen: npt.NDArray[np.bool_] | bool) -> Rows:
         """The same rows, more of them marked."""
         return replace(self, chosen=self.chosen | chosen)

@@ -16,6 +16,7 @@ from sooner.algebra import Join
 from sooner.engine.streaming import HeldRows, Streaming
 from sooner.progressive.answers import Moment, answer_of
 from sooner.progressive.batches import batches
+from sooner.progressive.by_row_groups import ByRowGroups
 from sooner.progressive.distinct_counts import KeptDistinct, kept
 from sooner.progressive.estimates import Deferred, Rows
 from sooner.progressive.evaluate import NotNumeric
@@ -65,6 +66,11 @@ class Reading:
         self._is_shared = is_shared
         self._rows = {place: np.zeros(stream.replicates) for place in stream.scans}
         self._left = stream.blocks
+        self._unread = {
+            place: set(one.edges)
+            for place, one in stream.scans.items()
+            if isinstance(one, ByRowGroups)
+        }
         self._lookups: dict[str, Lookup] = {}
         self._dropped: set[str] = set()
         self._estimates: dict[str, Rows] = {}
@@ -230,6 +236,7 @@ class Reading:
         self._left -= len(blocks)
         for place, streamed in self.stream.scans.items():
             self._rows[place] += streamed.rows_of(blocks)
+            self._unread.get(place, set()).difference_update(blocks)
 
     def _total(self, place: int) -> float:
         return float(self.stream.scans[place].rows)
@@ -261,6 +268,8 @@ class Reading:
                 rows = one.guessed(scaling, self.tables(before), self.streaming)
         else:
             rows = one.estimated(scaling)
+        if self._unread.get(place):
+            rows = rows.without_intervals
         late = self._lookups.get(one.state.name)
         return rows if late is None else late.complete(rows)
 
