@@ -4,14 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from sooner.statistics.arrays import Booleans
+from sooner.statistics.arrays import Booleans, Floats
 from sooner.synopses.axes import Codes
-from sooner.synopses.totals import Ints
+from sooner.synopses.totals import Ints, exact
+
+
+@dataclass(frozen=True)
+class SampledMeasure:
+    """A measure of all sampled rows, its squares, and what they come to in each leaf, asked or not.
+
+    ``valued`` counts those with a value; the sums are of positive and negative ones, and of squares.
+    """
+
+    values: npt.NDArray[Any]
+    there: Booleans
+    squares: Floats
+    valued: Ints
+    positive: npt.NDArray[Any]
+    negative: npt.NDArray[Any]
+    leaf_squares: Floats
 
 
 @dataclass(frozen=True)
@@ -32,10 +49,40 @@ class Samples:
         """All sampled rows."""
         return len(self.hashes)
 
+    @cached_property
+    def measures(self) -> dict[str, SampledMeasure]:
+        """The measures, summed once for all questions."""
+        return {name: self._measure(name) for name in self.values}
+
+    def _measure(self, name: str) -> SampledMeasure:
+        values, there = exact(self.values[name]), self.there[name]
+        squares = np.square(values.astype(np.float64))
+        return SampledMeasure(
+            values,
+            there,
+            squares,
+            self._by_leaf(there.astype(np.int64)),
+            self._by_leaf(np.maximum(values, 0)),
+            self._by_leaf(np.minimum(values, 0)),
+            self._by_leaf(squares),
+        )
+
+    def _by_leaf(self, of: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        return by_part(of, self.starts[:-1], np.diff(self.starts))
+
     def rows_of(self, leaves: Ints) -> Ints:
         """The places of the rows of some leaves, one leaf after another."""
         parts = [np.arange(self.starts[one], self.starts[one + 1]) for one in leaves]
         return np.concatenate(parts) if parts else np.zeros(0, np.int64)
+
+
+def by_part(of: npt.NDArray[Any], starts: Ints, counts: Ints) -> npt.NDArray[Any]:
+    """The sums over parts that lie one after another; some may have no rows."""
+    found = np.zeros(len(counts), dtype=of.dtype)
+    if len(of):
+        some = counts > 0
+        found[some] = np.add.reduceat(of, starts[some])
+    return found
 
 
 def sorted_samples(

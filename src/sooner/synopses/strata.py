@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from sooner.statistics.arrays import Booleans, Floats
-from sooner.synopses.samples import Samples
+from sooner.synopses.samples import Samples, by_part
 from sooner.synopses.spans import Spans
-from sooner.synopses.totals import Exact, Ints, MeasureTotals, exact
+from sooner.synopses.totals import Exact, Ints, MeasureTotals
 from sooner.synopses.tree import Frontier, Tree
 
 
@@ -32,7 +33,7 @@ class Strata:
     """Leaves of which some rows may pass: all rows, sampled rows, and sampled rows that pass.
 
     ``totals`` are those of the whole leaves; the rest is of sampled rows: with a value, passing with a
-    value, their sums and squares (all, and passing), and their ends.
+    value, their sums and squares (all, and passing), and the values that pass.
     """
 
     rows: Ints
@@ -46,8 +47,17 @@ class Strata:
     sampled_squares: Floats
     sum: Exact
     squares: Floats
-    low: Any
-    high: Any
+    seen: Exact
+
+    @property
+    def low(self) -> Any:
+        """The smallest of the sampled values that pass, if any do."""
+        return self.seen.min() if len(self.seen) else None
+
+    @property
+    def high(self) -> Any:
+        """The largest of them."""
+        return self.seen.max() if len(self.seen) else None
 
     @property
     def is_whole(self) -> Booleans:
@@ -75,13 +85,9 @@ class Matching:
 
     def by_leaf(self, of: Any) -> Any:
         """The sums over each leaf's rows."""
-        found = np.zeros(len(self.sampled), dtype=of.dtype)
-        some = self.sampled > 0
-        if some.any():
-            found[some] = np.add.reduceat(of, self.starts[some])
-        return found
+        return by_part(of, self.starts, self.sampled)
 
-    @property
+    @cached_property
     def matched(self) -> Ints:
         """How many sampled rows of each leaf pass."""
         counts: Ints = self.by_leaf(self.passed.astype(np.int64))
@@ -120,33 +126,21 @@ def strata(
     tree: Tree, samples: Samples, frontier: Frontier, match: Matching, measure: str
 ) -> Strata:
     """What is known of a measure in the leaves that are cut."""
-    values, there = (
-        exact(samples.values[measure][match.places]),
-        samples.there[measure][match.places],
-    )
-    passed = match.passed & there
-    inside = np.where(passed, values, 0)
-    squares = np.square(values.astype(np.float64))
-    totals = tree.totals.measures[measure].take(frontier.partial)
-    by_leaf = match.by_leaf
-    everything = by_leaf(values)
-    # Where a leaf has no negative values, its sampled rows have none.
-    negative = (
-        by_leaf(np.minimum(values, 0)) if totals.negative.any() else np.zeros_like(everything)
-    )
-    known = values[passed]
+    leaves = tree.leaf[frontier.partial]
+    sampled = samples.measures[measure]
+    values, squares = sampled.values[match.places], sampled.squares[match.places]
+    passed = match.passed & sampled.there[match.places]
     return Strata(
         tree.totals.rows[frontier.partial],
         match.sampled,
         match.matched,
-        totals,
-        by_leaf(there.astype(np.int64)),
-        by_leaf(passed.astype(np.int64)),
-        everything - negative,
-        negative,
-        by_leaf(squares),
-        by_leaf(inside),
-        by_leaf(np.where(passed, squares, 0.0)),
-        known.min() if len(known) else None,
-        known.max() if len(known) else None,
+        tree.totals.measures[measure].take(frontier.partial),
+        sampled.valued[leaves],
+        match.by_leaf(passed.astype(np.int64)),
+        sampled.positive[leaves],
+        sampled.negative[leaves],
+        sampled.leaf_squares[leaves],
+        match.by_leaf(np.where(passed, values, 0)),
+        match.by_leaf(np.where(passed, squares, 0.0)),
+        values[passed],
     )

@@ -6,7 +6,7 @@ Accumulate (a batch of rows by leaf), merge (batches, and children into parents)
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -37,7 +37,16 @@ class MeasureTotals:
 
     def take(self, nodes: Ints) -> MeasureTotals:
         """Those of some nodes."""
-        return MeasureTotals(*(getattr(self, one.name)[nodes] for one in fields(self)))
+        return MeasureTotals(
+            self.count[nodes],
+            self.sum[nodes],
+            self.positive[nodes],
+            self.negative[nodes],
+            self.squares[nodes],
+            self.low[nodes],
+            self.high[nodes],
+            self.nan[nodes],
+        )
 
 
 @dataclass(frozen=True)

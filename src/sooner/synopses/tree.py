@@ -38,19 +38,26 @@ class Tree:
     def _is_leaf(self) -> Booleans:
         return self.leaf >= 0
 
+    @cached_property
+    def _has_parent(self) -> Booleans:
+        return self.parent >= 0
+
+    @cached_property
+    def _has_rows(self) -> Booleans:
+        return self.totals.rows > 0
+
     def frontier(self, box: Mapping[str, Spans]) -> Frontier:
         """Algorithm 1 of the paper, for all nodes at once: a node stands for those below it."""
         totals = self.totals
-        there = totals.rows > 0
-        inside, meets = there, there
+        inside = meets = self._has_rows
         for name, spans in box.items():
             if name not in totals.low:
-                inside = np.zeros(len(there), np.bool_)  # only samples tell
+                inside = np.zeros_like(inside)  # only samples tell
                 continue
             low, high = totals.low[name], totals.high[name]
             meets = meets & spans.meet(low, high)
             inside = inside & spans.contain(low, high)
-        above = np.where(self.parent >= 0, inside[self.parent], False)
+        above = inside[self.parent] & self._has_parent
         covered = np.flatnonzero(inside & ~above)
         partial = np.flatnonzero(self._is_leaf & meets & ~inside)
         return Frontier(covered, partial)
