@@ -216,6 +216,19 @@ def test_groups() -> None:
     assert BY_WORD.answer("SELECT w, count(*) AS c FROM t GROUP BY w").table.num_rows == 5
 
 
+def test_groups_of_days() -> None:
+    text = (
+        "SELECT day, count(*) AS c, sum(price) AS s FROM t WHERE day >= '2020-03-10' GROUP BY day"
+    )
+    answer = made(TABLE, ["price"], ["day"], leaves=90, sample=0.2).answer(text)
+    truth = {row[0]: row[1:] for row in TRUTH.of(text)}
+    days = answer.table.column("day").to_pylist()
+    assert set(days) == set(truth)
+    for row, day in enumerate(days):
+        for place, name in enumerate(("c", "s")):
+            within(answer, name, row, truth[day][place], text)
+
+
 def test_the_schema_is_sparks() -> None:
     answer = BY_I.answer(
         "SELECT COUNT(*), SUM(price), AVG(price), SUM(n), AVG(n), MAX(heavy) m FROM t"
@@ -240,7 +253,8 @@ def test_the_schema_is_sparks() -> None:
         ("SELECT sum(n + 1) FROM t", "does not aggregate one plain column"),
         ("SELECT stddev(n) FROM t", "none of COUNT, SUM, AVG, MIN and MAX"),
         ("SELECT i FROM t", "neither aggregated nor grouped by"),
-        ("SELECT sum(n) FROM t GROUP BY i", "knows all values of words and booleans"),
+        ("SELECT sum(n) FROM t GROUP BY x", "groups by words, booleans, whole numbers and dates"),
+        ("SELECT sum(n) FROM t GROUP BY i", "groups by i, which has nulls"),
         ("SELECT sum(n) FROM t WHERE i > x", "compared with"),
         ("SELECT sum(n) FROM t WHERE i > 'high'", "plain constants of that type"),
         ("SELECT sum(n) FROM t WHERE abs(i) > 3", "does not compare a column with a constant"),

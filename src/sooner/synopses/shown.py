@@ -19,6 +19,15 @@ from sooner.synopses.measures import Measure
 from sooner.synopses.question import Asked
 
 METHOD = "synopsis"
+_CATEGORIES = {
+    "string": pa.string(),
+    "boolean": pa.bool_(),
+    "date": pa.date32(),
+    "tinyint": pa.int8(),
+    "smallint": pa.int16(),
+    "int": pa.int32(),
+    "bigint": pa.int64(),
+}
 
 
 @dataclass(frozen=True)
@@ -72,8 +81,7 @@ def shown(
 def _categories(asked: Asked, groups: Sequence[Group], definition: Definition) -> pa.Array:
     assert asked.of is not None
     axis = definition.axes[asked.of.lower()]
-    type_ = pa.bool_() if axis.kind == "boolean" else pa.string()
-    return pa.array([group.values[axis.name] for group in groups], type_)
+    return pa.array([group.values[axis.name] for group in groups], _CATEGORIES[axis.type])
 
 
 def _measure(asked: Asked, definition: Definition) -> Measure | None:

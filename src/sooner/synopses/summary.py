@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import tzinfo
+from datetime import date, timedelta, tzinfo
 from itertools import product
 from typing import Any
 
@@ -22,6 +22,7 @@ from sooner.synopses.spans import Spans, spans_of
 from sooner.synopses.tree import Tree
 
 _MOST_GROUPS = 10_000
+_FIRST_DAY = date(1970, 1, 1)
 
 
 @dataclass(frozen=True)
@@ -81,19 +82,33 @@ class Summary:
 
     def _category(self, name: str) -> Axis:
         axis = next((one for one in self.definition.over if one.name.lower() == name.lower()), None)
-        if axis is None or axis.kind not in ("text", "boolean"):
+        if axis is None or axis.kind not in ("text", "boolean", "whole", "date"):
             raise CannotAnswer(
-                f"it groups by {name}: a synopsis knows all values of words and booleans that it is "
-                "over, of nothing else."
+                f"it groups by {name}: a synopsis groups by words, booleans, whole numbers and dates that "
+                "it is over, by nothing else."
             )
         return axis
 
 
 def _categories(axis: Axis, tree: Tree) -> list[tuple[int, Any]]:
-    """The values a column of categories can have, with their numbers; null where it occurs."""
+    """The values a column of categories can have, with their numbers; null where it occurs.
+
+    Of whole numbers and dates these are all between the first and the last: most groups that do not exist
+    touch no leaf.
+    """
     root = int(np.flatnonzero(tree.parent < 0)[0])
-    known: list[tuple[int, Any]] = (
-        list(enumerate(axis.words)) if axis.kind == "text" else [(0, False), (1, True)]
-    )
-    null = [(NULL, None)] if tree.totals.low[axis.name][root] == NULL else []
-    return null + known
+    low, high = int(tree.totals.low[axis.name][root]), int(tree.totals.high[axis.name][root])
+    null: list[tuple[int, Any]] = [(NULL, None)] if low == NULL else []
+    if axis.kind == "text":
+        return [*null, *enumerate(axis.words)]
+    if axis.kind == "boolean":
+        return [*null, (0, False), (1, True)]
+    if null:
+        raise CannotAnswer(f"it groups by {axis.name}, which has nulls.")
+    if high - low >= _MOST_GROUPS:
+        raise CannotAnswer(
+            f"it groups by {axis.name}, which may have over {_MOST_GROUPS:,} values."
+        )
+    if axis.kind == "date":
+        return [(code, _FIRST_DAY + timedelta(code)) for code in range(low, high + 1)]
+    return [(code, code) for code in range(low, high + 1)]
