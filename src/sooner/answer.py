@@ -161,7 +161,18 @@ class Answer:
         hidden = self.details.get("groups_not_seen", 0)
         if hidden:
             lines.append(f"up to {hidden:,} more groups may have rows; none is in the sample")
-        return [*lines, *self.details.get("notes", ())]
+        return [*lines, *self._certain_ranges(), *self.details.get("notes", ())]
+
+    def _certain_ranges(self) -> list[str]:
+        """The hard ranges of an answer of one row, in words."""
+        lines = []
+        for name, ends in self.hard_bounds.items():
+            if self.table.num_rows != 1 or name not in self.uncertain:
+                continue
+            low, high = ends.low[0].as_py(), ends.high[0].as_py()
+            if low is not None and high is not None:
+                lines.append(f"{name} is between {low:,.6g} and {high:,.6g} for certain")
+        return lines
 
     def show(self) -> None:
         """Print the first rows."""

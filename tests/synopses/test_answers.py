@@ -203,6 +203,12 @@ def test_sums_of_whole_numbers_are_exact_beyond_floating_ones() -> None:
     assert answer.table.to_pylist() == [{"s": 3 - big, "min(n)": -big, "max(n)": 3}]
 
 
+def test_one_row_says_its_hard_ranges_in_words() -> None:
+    answer = BY_I.answer("SELECT count(*) AS c, max(n) AS most FROM t WHERE i > 7 AND x > 1")
+    assert any(line.startswith("c is between") and "for certain" in line for line in answer.remarks)
+    assert "for certain" in str(answer)
+
+
 def test_groups() -> None:
     text = "SELECT w, count(*) AS c, sum(n) AS s FROM t WHERE i > 3 GROUP BY w"
     answer = BY_FOUR.answer(text)
