@@ -93,11 +93,11 @@ def sum_cell(known: Covered, leaves: Strata, confidence: float) -> Cell:
     if most == 0:
         return Cell(None, None, None, None, None, Status.EXACT, may_be_null=True)
     if least == most:
-        total = known.sum + leaves.sum.sum()
+        total = _certain(known, leaves)
         return Cell(total, total, total, total, total, Status.EXACT)
     if leaves.is_odd or known.nan or _is_infinite(known.sum):
         return _odd(known.sum + _scaled(leaves).sum(), least == 0)
-    certain = known.sum + leaves.sum.sum()
+    certain = _certain(known, leaves)
     more = (leaves.totals.positive - leaves.sampled_positive).sum()
     less = (leaves.totals.negative - leaves.sampled_negative).sum()
     if more == less == 0 and least > 0:  # what may pass or not adds nothing
@@ -121,7 +121,7 @@ def average_cell(known: Covered, leaves: Strata, confidence: float) -> Cell:
     least, most = known.count + int(leaves.count.sum()), _most(known, leaves)
     if most == 0:
         return Cell(None, None, None, None, None, Status.EXACT, may_be_null=True)
-    certain = known.sum + leaves.sum.sum()
+    certain = _certain(known, leaves)
     if least == most:
         exact = _ratio(certain, least)
         return Cell(exact, exact, exact, exact, exact, Status.EXACT)
@@ -178,6 +178,12 @@ def extreme_cell(known: Covered, leaves: Strata, largest: bool) -> Cell:
     ends = (value, furthest) if largest else (furthest, value)
     status = Status.EXACT if ends[0] == ends[1] else Status.ESTIMATE
     return Cell(value, *ends, *ends, status)
+
+
+def _certain(known: Covered, leaves: Strata) -> Any:
+    """The sum of what passes for certain: of covered nodes and of sampled rows."""
+    sampled = leaves.sum.sum()
+    return known.sum + (sampled if isinstance(sampled, float) else int(sampled))
 
 
 def _most(known: Covered, leaves: Strata) -> int:
@@ -282,6 +288,8 @@ def _estimate(
     thin: bool,
 ) -> Cell:
     """``thin`` where a leaf has too few sampled rows to show a spread."""
+    if not np.isfinite(spread.value):  # squares of huge numbers
+        return Cell(None, None, None, hard_low, hard_high, Status.UNKNOWN)
     value = min(max(spread.value, hard_low), hard_high)
     if (known == 0 and matched < _FEWEST) or thin or not np.isfinite(spread.error):
         return Cell(value, None, None, hard_low, hard_high, Status.UNKNOWN)
@@ -329,7 +337,8 @@ def _average_range(certain: Any, least: int, leaves: Strata, slack: Any) -> tupl
 def _furthest(certain: Any, least: int, rest: Ints, ends: Any) -> Any:
     order = np.argsort(-ends.astype(np.float64), kind="stable")
     counts = np.concatenate([[0], np.cumsum(rest[order])]) + least
-    sums = np.concatenate([[0], np.cumsum(rest[order] * ends[order])]) + certain
+    added = rest[order].astype(ends.dtype) * ends[order]
+    sums = np.concatenate([np.zeros(1, ends.dtype), np.cumsum(added)]) + certain
     return max(
         _ratio(total, int(count)) for total, count in zip(sums, counts, strict=True) if count
     )

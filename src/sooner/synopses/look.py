@@ -41,6 +41,10 @@ class Look:
 
     def cell(self, function: Function, measure: str | None, confidence: float) -> Cell:
         """A number: an aggregate of a measure, or COUNT(*) without one."""
+        with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is unknown
+            return self._cell(function, measure, confidence)
+
+    def _cell(self, function: Function, measure: str | None, confidence: float) -> Cell:
         known = covered(self.tree, self.frontier, measure)
         if measure is None:
             rows = self.tree.totals.rows[self.frontier.partial]

@@ -56,14 +56,15 @@ class Samples:
 
     def _measure(self, name: str) -> SampledMeasure:
         values, there = exact(self.values[name]), self.there[name]
-        squares = np.square(values.astype(np.float64))
+        with np.errstate(over="ignore"):
+            squares = np.square(values.astype(np.float64))
         return SampledMeasure(
             values,
             there,
             squares,
             self._by_leaf(there.astype(np.int64)),
-            self._by_leaf(np.maximum(values, 0)),
-            self._by_leaf(np.minimum(values, 0)),
+            _unbounded(self._by_leaf(np.maximum(values, 0))),
+            _unbounded(self._by_leaf(np.minimum(values, 0))),
             self._by_leaf(squares),
         )
 
@@ -74,6 +75,11 @@ class Samples:
         """The places of the rows of some leaves, one leaf after another."""
         parts = [np.arange(self.starts[one], self.starts[one + 1]) for one in leaves]
         return np.concatenate(parts) if parts else np.zeros(0, np.int64)
+
+
+def _unbounded(sums: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Sums of whole numbers as Python's, which no further sum is too large for."""
+    return sums.astype(object) if sums.dtype == np.int64 else sums
 
 
 def by_part(of: npt.NDArray[Any], starts: Ints, counts: Ints) -> npt.NDArray[Any]:

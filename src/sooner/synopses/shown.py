@@ -95,9 +95,14 @@ def _measure(asked: Asked, definition: Definition) -> Measure | None:
 
 
 def _value(number: Any, measure: Measure | None, type_: pa.DataType) -> Any:
-    if measure is not None:
-        return measure.shown(number, type_)
-    return None if number is None else round(number)
+    value = measure.shown(number, type_) if measure is not None else number
+    if value is None or not pa.types.is_integer(type_):
+        return value
+    if not -(2**63) <= value < 2**63:
+        raise CannotAnswer(
+            "a sum is too large for its type, bigint; Spark would refuse it as well."
+        )
+    return round(value)
 
 
 def _ends(

@@ -117,14 +117,15 @@ def _measure_totals(
 
     nan = np.isnan(floats)
     seen = there & ~nan
-    with np.errstate(invalid="ignore"):
+    with np.errstate(invalid="ignore", over="ignore"):
         total = summed(values)
+        squares = _floating(summed(np.square(np.where(finite, floats, 0.0))))
     return MeasureTotals(
         counted(there),
         total,
         summed(np.maximum(plain, 0)),
         summed(np.minimum(plain, 0)),
-        _floating(summed(np.square(np.where(finite, floats, 0.0)))),
+        squares,
         _end(np.minimum, floats if not whole else values, seen, found, starts, leaves),
         _end(np.maximum, floats if not whole else values, seen, found, starts, leaves),
         counted(nan),
