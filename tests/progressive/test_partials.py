@@ -169,3 +169,11 @@ def test_without_replicates_the_share_of_new_groups_tells() -> None:
     found = estimated(state, 0.1)
     assert set(found.theta[0]) == {10.0, 20.0}
     assert set(found.grown.theta[0].round(6)) == {5.5, 11.0}  # half of the second batch was new
+
+
+def test_groups_of_an_empty_table_do_not_grow() -> None:
+    state = kept(("k",), "sum(v)")
+    state.add(batch(k=pa.array([], pa.string()), **{REPLICATE: pa.array([], pa.int8())}, a0__0=[]))
+    found = state.estimated(Scaling(np.zeros(4), 0.0)).columns["a0"]
+    assert isinstance(found, Varying)
+    assert found.grown.theta.shape == (5, 0)

@@ -251,7 +251,7 @@ class Kept:
 
     def _growth(self, groups: npt.NDArray[np.int64], scaling: Scaling) -> Floats:
         """What groups that were seen little are to be multiplied with where they are shown."""
-        progress = float(scaling.rows.sum()) / scaling.total
+        progress = float(scaling.rows.sum()) / scaling.total if scaling.total else 1.0
         if self._replicated:
             return growth(np.bincount(groups), progress, _FEWEST)
         return np.full(len(groups), shared_growth(self._new, progress))
