@@ -173,7 +173,8 @@ def test_without_replicates_the_share_of_new_groups_tells() -> None:
 
 def test_groups_of_an_empty_table_do_not_grow() -> None:
     state = kept(("k",), "sum(v)")
-    state.add(batch(k=pa.array([], pa.string()), **{REPLICATE: pa.array([], pa.int8())}, a0__0=[]))
+    nothing = {"k": pa.array([], pa.string()), "a0__0": pa.array([], pa.int64())}
+    state.add(batch(**nothing, **{REPLICATE: pa.array([], pa.int8())}))
     found = state.estimated(Scaling(np.zeros(4), 0.0)).columns["a0"]
     assert isinstance(found, Varying)
     assert found.grown.theta.shape == (5, 0)
