@@ -424,6 +424,7 @@ def in_a_process_of_its_own(home: str) -> tuple[float, list[float]]:
         "import json, sooner, synopses\n"
         "from time import perf_counter\n"
         f"with sooner.connect({home!r}, progress=False) as database:\n"
+        "    database.synopsis('s').summary\n"  # Arrow loads pandas when it first converts anything
         "    start = perf_counter()\n"
         "    synopsis = database.synopsis('s')\n"
         "    synopsis.summary\n"
