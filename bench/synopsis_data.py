@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +11,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from report import ROOT
 
+from sooner.storage.layout import HASH
 from sooner.synopses.axes import Axis
-from sooner.synopses.build import HASH, filling
+from sooner.synopses.build import filling
 from sooner.synopses.definition import Definition, Knobs
 from sooner.synopses.layout import lay_out
 from sooner.synopses.measures import Measure
 from sooner.synopses.summary import Summary
-from sooner.synopses.synopsis import Synopsis
 
 SHARED = ROOT.parent / "shared" / "data"
 SPARK_TYPES = {
@@ -100,8 +99,3 @@ def summary_of(
     size = 1 << 18
     parts = [how.accumulate(hashed.slice(at, size)) for at in range(0, rows.num_rows, size)]
     return how.finish(parts)
-
-
-def opened(summary: Summary) -> Synopsis:
-    """A summary as users hold it."""
-    return Synopsis(lambda: summary, summary.definition, UTC)

@@ -9,8 +9,9 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
+from sooner.storage.layout import HASH
 from sooner.synopses.axes import Axis
-from sooner.synopses.build import HASH, filling
+from sooner.synopses.build import filling
 from sooner.synopses.definition import Definition, Knobs
 from sooner.synopses.layout import lay_out
 from sooner.synopses.measures import Measure

@@ -26,6 +26,17 @@ _OLD_CALENDAR = b"org.apache.spark.legacyDateTime"
 _FIRST_WITH_NEW_CALENDAR = 3
 
 
+def arrow_type(type_: str) -> pa.DataType:
+    """The Arrow type of a number, a boolean, a text or a day, from Spark's spelling.
+
+    >>> arrow_type("decimal(12,2)"), arrow_type("int")
+    (Decimal128Type(decimal128(12, 2)), DataType(int32))
+    """
+    if found := _DECIMAL.fullmatch(type_):
+        return pa.decimal128(int(found[1]), int(found[2]))
+    return {**_NUMBERS, "string": pa.string(), "date": pa.date32()}[type_]
+
+
 def reads_alike(type_: str, arrow: pa.DataType) -> bool:
     """Whether what Arrow reads as one type is, cast, what Spark reads as the other.
 

@@ -6,7 +6,6 @@ dates by days, moments by microseconds, decimals by their last digit, words by t
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal, TypeAlias
@@ -16,6 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sooner.analysis.types import decimal_digits, is_integral
 from sooner.errors import NotSupported
 
 Codes: TypeAlias = npt.NDArray[np.int64]
@@ -25,9 +25,7 @@ NULL = -(2**63)
 LEAST = NULL + 1
 MOST = 2**63 - 1
 
-_WHOLE = ("tinyint", "smallint", "int", "bigint")
-_DECIMAL = re.compile(r"decimal\((\d+),(\d+)\)")
-_DIGITS = 18  # as many as 64 bits surely hold
+DIGITS = 18  # as many as 64 bits surely hold
 
 
 @dataclass(frozen=True)
@@ -55,21 +53,20 @@ class Axis:
                 return "text"
             case "boolean":
                 return "boolean"
-        if self.type in _WHOLE:
+        if is_integral(self.type):
             return "whole"
-        found = _DECIMAL.fullmatch(self.type)
-        if found and int(found[1]) <= _DIGITS:
+        if fits_64_bits(self.type):
             return "decimal"
         raise NotSupported(
             f"A synopsis cannot go by {self.name}, which is of type {self.type}. It takes numbers "
-            f"(decimals of up to {_DIGITS} digits), dates, timestamps, booleans and strings."
+            f"(decimals of up to {DIGITS} digits), dates, timestamps, booleans and strings."
         )
 
     @property
     def scale(self) -> int:
         """The digits of a decimal after the point; 0 for others."""
-        found = _DECIMAL.fullmatch(self.type)
-        return int(found[2]) if found else 0
+        digits = decimal_digits(self.type)
+        return digits[1] if digits else 0
 
     def codes(self, values: pa.ChunkedArray) -> Codes:
         """The numbers of a column's values. A word that is not known gets that of the next known one."""
@@ -107,6 +104,12 @@ class Axis:
     def with_words(self, words: set[str]) -> Axis:
         """The same with all of its words."""
         return replace(self, words=tuple(sorted(words, key=str.encode)))
+
+
+def fits_64_bits(type_: str) -> bool:
+    """Whether all decimals of a type are whole numbers of 64 bits without their point."""
+    digits = decimal_digits(type_)
+    return digits is not None and sum(digits) <= DIGITS
 
 
 def whole_numbers(values: pa.ChunkedArray) -> Codes:

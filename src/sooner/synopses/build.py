@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sooner.errors import InvalidArgument
+from sooner.storage.layout import HASH
 from sooner.synopses.axes import NULL, Axis
 from sooner.synopses.definition import Definition
 from sooner.synopses.layout import Layout
@@ -24,7 +25,6 @@ from sooner.synopses.summary import Summary
 from sooner.synopses.totals import Ints, Totals, merged, totals_of
 from sooner.synopses.tree import grown
 
-HASH = "__hash"
 _LEAF = "__leaf"
 # So much more than its part is kept of a leaf at first, whose rows are only estimated.
 _SPARE = 1.3
@@ -49,7 +49,6 @@ class Filling:
 
     definition: Definition
     layout: Layout
-    rows: int
     chances: npt.NDArray[np.float64]
 
     def accumulate(self, batch: pa.Table) -> Part:
@@ -134,7 +133,7 @@ def filling(definition: Definition, layout: Layout, rows: int) -> Filling:
         definition.knobs.stored(rows), whole, np.ones(len(whole)), definition.knobs.allocation
     )
     chances = np.minimum(1.0, (_SPARE * counts + _SPARE_ROWS) / expected)
-    return Filling(definition, layout, rows, chances)
+    return Filling(definition, layout, chances)
 
 
 def _words(column: pa.ChunkedArray, leaf: Ints) -> pa.Table:

@@ -29,10 +29,7 @@ _ROUNDING = 1e-12
 
 @dataclass(frozen=True)
 class Cell:
-    """A value with its interval and hard range, in the units of the measure; ``None`` where unknown.
-
-    ``may_be_null`` where perhaps no row passes at all.
-    """
+    """A value with its interval and hard range, in the units of the measure; ``None`` where unknown."""
 
     value: Any
     low: Any
@@ -40,7 +37,6 @@ class Cell:
     hard_low: Any
     hard_high: Any
     status: Status
-    may_be_null: bool = False
 
 
 @dataclass(frozen=True)
@@ -91,12 +87,12 @@ def sum_cell(known: Covered, leaves: Strata, confidence: float) -> Cell:
     """The sum of what passes; null if nothing does."""
     least, most = known.count + int(leaves.count.sum()), _most(known, leaves)
     if most == 0:
-        return Cell(None, None, None, None, None, Status.EXACT, may_be_null=True)
+        return Cell(None, None, None, None, None, Status.EXACT)
     if least == most:
         total = _certain(known, leaves)
         return Cell(total, total, total, total, total, Status.EXACT)
     if leaves.is_odd or known.nan or _is_infinite(known.sum):
-        return _odd(known.sum + _scaled(leaves).sum(), least == 0)
+        return _odd(known.sum + _scaled(leaves).sum())
     certain = _certain(known, leaves)
     more = (leaves.totals.positive - leaves.sampled_positive).sum()
     less = (leaves.totals.negative - leaves.sampled_negative).sum()
@@ -104,7 +100,7 @@ def sum_cell(known: Covered, leaves: Strata, confidence: float) -> Cell:
         return Cell(certain, certain, certain, certain, certain, Status.EXACT)
     slack = _slack(known, leaves)
     spread = _regressed(leaves, 0.0, float(known.sum))
-    cell = _estimate(
+    return _estimate(
         spread,
         confidence,
         certain + less - slack,
@@ -113,14 +109,13 @@ def sum_cell(known: Covered, leaves: Strata, confidence: float) -> Cell:
         int(leaves.count.sum()),
         _thin(leaves.rows, leaves.sampled),
     )
-    return _nullable(cell, least == 0)
 
 
 def average_cell(known: Covered, leaves: Strata, confidence: float) -> Cell:
     """The average of what passes; null if nothing does."""
     least, most = known.count + int(leaves.count.sum()), _most(known, leaves)
     if most == 0:
-        return Cell(None, None, None, None, None, Status.EXACT, may_be_null=True)
+        return Cell(None, None, None, None, None, Status.EXACT)
     certain = _certain(known, leaves)
     if least == most:
         exact = _ratio(certain, least)
@@ -130,16 +125,16 @@ def average_cell(known: Covered, leaves: Strata, confidence: float) -> Cell:
     total, count = float(known.sum + sums.sum()), float(known.count + counts.sum())
     value = total / count if count > 0 else None
     if leaves.is_odd or known.nan or _is_infinite(known.sum):
-        return _odd(value, least == 0)
+        return _odd(value)
     hard = _average_range(certain, least, leaves, _slack(known, leaves))
     if hard[0] == hard[1] and least > 0:  # all touched values are one
         return Cell(*(hard[0],) * 5, Status.EXACT)
     if value is None:
-        return Cell(None, None, None, *hard, Status.UNKNOWN, may_be_null=True)
+        return Cell(None, None, None, *hard, Status.UNKNOWN)
     spread = _regressed(leaves, value, float(known.sum) - value * known.count)
     # Deviations from the average add up to nothing, but for what the leaves' totals correct.
     ratio = Spread(value + spread.value / count, spread.error / count, spread.freedom)
-    cell = _estimate(
+    return _estimate(
         ratio,
         confidence,
         *hard,
@@ -147,14 +142,13 @@ def average_cell(known: Covered, leaves: Strata, confidence: float) -> Cell:
         int(leaves.count.sum()),
         _thin(leaves.rows, leaves.sampled),
     )
-    return _nullable(cell, least == 0)
 
 
 def extreme_cell(known: Covered, leaves: Strata, largest: bool) -> Cell:
     """The smallest or largest value of what passes: its range is certain, not a matter of chance."""
     least, most = known.count + int(leaves.count.sum()), _most(known, leaves)
     if most == 0:
-        return Cell(None, None, None, None, None, Status.EXACT, may_be_null=True)
+        return Cell(None, None, None, None, None, Status.EXACT)
     if leaves.totals.nan.any() or known.nan:
         # NaN is the largest number there is: it may be the answer, or all there is.
         sure = least == most and largest
@@ -174,7 +168,7 @@ def extreme_cell(known: Covered, leaves: Strata, largest: bool) -> Cell:
         inside = list((leaves.totals.low if largest else leaves.totals.high)[rest])
         nearest_end = (min if largest else max)(inside)
         ends = (nearest_end, furthest) if largest else (furthest, nearest_end)
-        return Cell(None, *ends, *ends, Status.UNKNOWN, may_be_null=True)
+        return Cell(None, *ends, *ends, Status.UNKNOWN)
     ends = (value, furthest) if largest else (furthest, value)
     status = Status.EXACT if ends[0] == ends[1] else Status.ESTIMATE
     return Cell(value, *ends, *ends, status)
@@ -299,13 +293,9 @@ def _estimate(
     )
 
 
-def _nullable(cell: Cell, may_be: bool) -> Cell:
-    return Cell(**{**cell.__dict__, "may_be_null": may_be}) if may_be else cell
-
-
-def _odd(value: Any, may_be_null: bool) -> Cell:
+def _odd(value: Any) -> Cell:
     """Where NaN or infinity is or may be among the values nothing can be said of their sum."""
-    return Cell(value, None, None, None, None, Status.UNKNOWN, may_be_null)
+    return Cell(value, None, None, None, None, Status.UNKNOWN)
 
 
 def _is_infinite(value: Any) -> bool:

@@ -10,10 +10,11 @@ from sooner.engine.hashed_rows import HashedRows
 from sooner.engine.writing import reservation
 from sooner.errors import InvalidArgument, UnknownColumn, nearest
 from sooner.storage import Catalog, Table
+from sooner.storage.layout import HASH
 from sooner.storage.synopses import StoredSynopsis, commit_synopsis
 from sooner.synopses.axes import Axis
 from sooner.synopses.budgets import within_budgets
-from sooner.synopses.build import HASH, filling
+from sooner.synopses.build import filling
 from sooner.synopses.definition import Definition, Knobs
 from sooner.synopses.files import as_text, write
 from sooner.synopses.layout import lay_out

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -14,13 +13,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sooner.analysis.types import decimal_digits, is_floating, is_integral
 from sooner.errors import InvalidArgument
 from sooner.statistics.arrays import Booleans
-from sooner.synopses.axes import whole_numbers
-
-_WHOLE = ("tinyint", "smallint", "int", "bigint")
-_DECIMAL = re.compile(r"decimal\((\d+),(\d+)\)")
-_DIGITS = 18
+from sooner.storage.arrow_types import arrow_type
+from sooner.synopses.axes import DIGITS, fits_64_bits, whole_numbers
 
 
 @dataclass(frozen=True)
@@ -31,28 +28,23 @@ class Measure:
     type: str
 
     def __post_init__(self) -> None:
-        found = _DECIMAL.fullmatch(self.type)
-        if self.type in (*_WHOLE, "float", "double") or (found and int(found[1]) <= _DIGITS):
+        if is_floating(self.type) or is_integral(self.type) or fits_64_bits(self.type):
             return
         raise InvalidArgument(
             f"measure={self.name!r} is of type {self.type}: a measure is a column of numbers "
-            f"(decimals of up to {_DIGITS} digits)."
+            f"(decimals of up to {DIGITS} digits)."
         )
 
     @property
     def is_whole(self) -> bool:
         """Whether it is kept exactly, as whole numbers of its last digit."""
-        return self.type not in ("float", "double")
-
-    @property
-    def _digits(self) -> tuple[int, int] | None:
-        found = _DECIMAL.fullmatch(self.type)
-        return (int(found[1]), int(found[2])) if found else None
+        return not is_floating(self.type)
 
     @property
     def scale(self) -> int:
         """The digits after the point of the whole numbers that it is kept as."""
-        return self._digits[1] if self._digits else 0
+        digits = decimal_digits(self.type)
+        return digits[1] if digits else 0
 
     def values(self, column: pa.ChunkedArray) -> tuple[npt.NDArray[Any], Booleans]:
         """The numbers, zero where there is none, and where there are some."""
@@ -68,23 +60,13 @@ class Measure:
         if function == "count":
             return pa.int64()
         if function in ("min", "max"):
-            return self.arrow
-        digits = self._digits
-        if digits is None:
+            return arrow_type(self.type)
+        if not pa.types.is_decimal(arrow_type(self.type)):
             return pa.int64() if self.is_whole and function == "sum" else pa.float64()
-        precision, scale = digits
+        own = arrow_type(self.type)
         if function == "sum":
-            return pa.decimal128(min(38, precision + 10), scale)
-        return pa.decimal128(min(38, precision + 4), min(38, scale + 4))
-
-    @property
-    def arrow(self) -> pa.DataType:
-        """Its own type."""
-        if self._digits is not None:
-            return pa.decimal128(*self._digits)
-        widths = {"tinyint": pa.int8(), "smallint": pa.int16(), "int": pa.int32()}
-        others = {"bigint": pa.int64(), "float": pa.float32(), "double": pa.float64()}
-        return {**widths, **others}[self.type]
+            return pa.decimal128(min(38, own.precision + 10), own.scale)
+        return pa.decimal128(min(38, own.precision + 4), min(38, own.scale + 4))
 
     def shown(self, number: Any, type_: pa.DataType) -> Any:
         """A number that this is kept as, in the units and the type that users see."""

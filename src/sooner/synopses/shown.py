@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from sooner.answer import Answer, Bounds, Status, Uncertainty
 from sooner.errors import CannotAnswer
+from sooner.storage.arrow_types import arrow_type
 from sooner.synopses.cells import Cell
 from sooner.synopses.definition import Definition
 from sooner.synopses.look import Look
@@ -19,15 +20,6 @@ from sooner.synopses.measures import Measure
 from sooner.synopses.question import Asked
 
 METHOD = "synopsis"
-_CATEGORIES = {
-    "string": pa.string(),
-    "boolean": pa.bool_(),
-    "date": pa.date32(),
-    "tinyint": pa.int8(),
-    "smallint": pa.int16(),
-    "int": pa.int32(),
-    "bigint": pa.int64(),
-}
 
 
 @dataclass(frozen=True)
@@ -81,7 +73,7 @@ def shown(
 def _categories(asked: Asked, groups: Sequence[Group], definition: Definition) -> pa.Array:
     assert asked.of is not None
     axis = definition.axes[asked.of.lower()]
-    return pa.array([group.values[axis.name] for group in groups], _CATEGORIES[axis.type])
+    return pa.array([group.values[axis.name] for group in groups], arrow_type(axis.type))
 
 
 def _measure(asked: Asked, definition: Definition) -> Measure | None:
