@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
     from sooner import Database
 
+pytestmark = pytest.mark.spark
+
 QUERIES = """
 SELECT id, id FROM p
 SELECT id AS x, a AS X FROM p

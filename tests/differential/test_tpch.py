@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     from sooner import Answer, Database
 
+pytestmark = pytest.mark.spark
+
 
 def assert_as_duckdb(
     answer: Answer, connection: duckdb.DuckDBPyConnection, text: str, ordered: bool

@@ -17,6 +17,8 @@ import pytest
 from sooner import Database, InvalidArgument, SoonerError
 from sooner.engine.frames import to_spark
 
+pytestmark = pytest.mark.spark
+
 KINDS: dict[str, Callable[[Database], Any]] = {
     "list of tuples": lambda db: [(7, "x"), (8, None)],
     "list of lists": lambda db: [[7, "x"], [8, None]],

@@ -15,6 +15,8 @@ from pyspark import cloudpickle
 
 from sooner import Database, InvalidArgument, UnknownColumn
 
+pytestmark = pytest.mark.spark
+
 # Spark's Python workers cannot import a test module.
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
 

@@ -11,6 +11,8 @@ import sooner
 from sooner.engine import opened_scrambles
 from sooner.engine.opened_scrambles import opened_scramble
 
+pytestmark = pytest.mark.spark
+
 
 @pytest.fixture
 def listed(monkeypatch: pytest.MonkeyPatch) -> list[str]:

@@ -21,6 +21,8 @@ from sooner.engine.rows import scramble_rows
 from sooner.storage import Table
 from sooner.storage.layout import BLOCK, REPLICATE
 
+pytestmark = pytest.mark.spark
+
 ROWS = 5_000
 
 

@@ -17,6 +17,8 @@ import sooner
 from sooner.algebra.relation import Opaque
 from sooner.engine.scalar_functions import scalar_functions
 
+pytestmark = pytest.mark.spark
+
 
 @pytest.fixture(scope="module")
 def with_functions(spark: SparkSession) -> Iterator[SparkSession]:

@@ -14,6 +14,8 @@ import pytest
 import sooner
 from sooner import CatalogError, Database, InvalidArgument, MissingFile, SoonerError
 
+pytestmark = pytest.mark.spark
+
 
 def write(path: Path, **columns: Any) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)

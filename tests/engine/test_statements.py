@@ -12,6 +12,8 @@ import pytest
 from sooner import Database, NotSupported, ParseError
 from sooner.engine.statements import require_query
 
+pytestmark = pytest.mark.spark
+
 REFUSED = [
     "DROP TABLE t",
     "DROP VIEW t",

@@ -25,6 +25,8 @@ from sooner import Database
 from sooner.engine.rows import scramble_rows, table_rows
 from sooner.storage import protection
 
+pytestmark = pytest.mark.spark
+
 CHILD = Path(__file__).with_name("kill_child.py")
 START_SECONDS = 120
 # How long each operation takes, about: the kill comes at any moment of it, or soon after.

@@ -18,6 +18,8 @@ import pytest
 from sooner.storage.catalog import Catalog
 from sooner.storage.home import Home
 
+pytestmark = pytest.mark.spark
+
 ROWS = 400_000
 CHILD = """
 import sys, sooner
@@ -37,7 +39,6 @@ with sooner.connect(home, progress=False) as database:
 
 
 @pytest.mark.slow
-@pytest.mark.spark
 @pytest.mark.parametrize("small", [0, 2**40])
 def test_killed_while_arrow_writes(tmp_path: Path, small: int) -> None:
     numbers = np.arange(ROWS)

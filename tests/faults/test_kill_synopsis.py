@@ -18,6 +18,8 @@ import pytest
 
 import sooner
 
+pytestmark = pytest.mark.spark
+
 CHILD = Path(__file__).parent / "synopsis_child.py"
 ROWS = 20_000
 

@@ -24,6 +24,8 @@ from sooner.engine.rows import scramble_rows, table_rows
 from sooner.storage import Table, protection
 from sooner.storage.layout import BLOCK, REPLICATE
 
+pytestmark = pytest.mark.spark
+
 Row = tuple[int, str | None, int | None, float | None]
 Model = dict[tuple[int, str | None], Row]
 Step = tuple[str, tuple[Any, ...]]

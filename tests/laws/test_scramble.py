@@ -24,6 +24,8 @@ from sooner.sql import quote
 from sooner.storage import Scramble, Table
 from sooner.storage.layout import BLOCK, REPLICATE
 
+pytestmark = pytest.mark.spark
+
 # Hashes are fixed, so the p-values are too: a law that holds once holds in every run.
 UNLIKELY = 1e-4
 UNSIGNED = (

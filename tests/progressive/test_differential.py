@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from sooner import Answer, Database
     from sooner.frame import Frame
 
+pytestmark = pytest.mark.spark
+
 WORLDS = 4
 
 

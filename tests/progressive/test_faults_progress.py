@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     from sooner import Database
 
+pytestmark = pytest.mark.spark
+
 GROUPED = "SELECT g, count(*) AS n, sum(v) AS total FROM t GROUP BY g"
 WITH_STATIC = (
     "SELECT s.name, count(*) AS n, sum(t.v) AS total FROM t JOIN s ON t.g = s.g GROUP BY s.name"

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     from sooner import Answer, Database
 
+pytestmark = pytest.mark.spark
+
 ROWS = 20_000
 QUERIES = {
     "slow buffering": """SELECT avg(play) AS a FROM s WHERE buffer > (SELECT avg(buffer) FROM s)""",

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
     from sooner import Answer, Database
 
+pytestmark = pytest.mark.spark
+
 SEEDS = 60
 BLOCKS = 64
 ROWS = 20_000

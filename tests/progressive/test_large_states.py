@@ -13,6 +13,8 @@ import sooner
 from sooner.engine.merged_rows import MergedRows, forget, held
 from sooner.progressive import large_states, states
 
+pytestmark = pytest.mark.spark
+
 
 @pytest.fixture(scope="module")
 def sales(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> sooner.Database:

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from sooner import Database
     from sooner.frame import Frame
 
+pytestmark = pytest.mark.spark
+
 ROWS, KEYS, BLOCKS = 6000, 900, 8
 
 

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from sooner import Database
     from sooner.frame import Frame
 
+pytestmark = pytest.mark.spark
+
 ROW_GROUPS = 15
 
 

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
     from sooner import Database
 
+pytestmark = pytest.mark.spark
+
 ROWS = 4000
 
 

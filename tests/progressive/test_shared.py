@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from sooner import Database
     from sooner.frame import Frame
 
+pytestmark = pytest.mark.spark
+
 BLOCKS = 16
 
 

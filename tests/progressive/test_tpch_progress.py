@@ -12,6 +12,8 @@ from sooner.tpch.load import QUERIES, query
 if TYPE_CHECKING:
     from sooner import Database
 
+pytestmark = pytest.mark.spark
+
 # These compare streamed rows with an aggregate that is still open, under every choice of streams.
 IN_ONE_STEP: set[int] = set()
 

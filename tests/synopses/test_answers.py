@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from datetime import date, datetime, timedelta
 from decimal import Decimal
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -54,12 +55,32 @@ def everything(rows: int = ROWS, seed: int = 1) -> pa.Table:
 TABLE = everything()
 TRUTH = Truth(TABLE)
 MEASURES = ["price", "heavy", "n"]
-BY_I = made(TABLE, MEASURES, ["i"], ["w", "x"])
-BY_WORD = made(TABLE, MEASURES, ["w"])
-BY_FOUR = made(TABLE, MEASURES, ["i", "x", "w", "day"], leaves=64)
-BY_TIME = made(TABLE, MEASURES, ["ts"])
-BY_DAY = made(TABLE, MEASURES, ["day"])
 FUNCTIONS = "count(*), count({0}), sum({0}), avg({0}), min({0}), max({0})"
+
+
+@cache
+def by_number() -> Synopsis:
+    return made(TABLE, MEASURES, ["i"], ["w", "x"])
+
+
+@cache
+def by_word() -> Synopsis:
+    return made(TABLE, MEASURES, ["w"])
+
+
+@cache
+def by_four() -> Synopsis:
+    return made(TABLE, MEASURES, ["i", "x", "w", "day"], leaves=64)
+
+
+@cache
+def by_time() -> Synopsis:
+    return made(TABLE, MEASURES, ["ts"])
+
+
+@cache
+def by_day() -> Synopsis:
+    return made(TABLE, MEASURES, ["day"])
 
 
 def check(synopsis: Synopsis, where: str, measure: str) -> Answer:
@@ -117,7 +138,7 @@ CONDITIONS = [
 @pytest.mark.parametrize("measure", MEASURES)
 @pytest.mark.parametrize("where", CONDITIONS)
 def test_conditions_on_numbers(where: str, measure: str) -> None:
-    check(BY_I, where, measure)
+    check(by_number(), where, measure)
 
 
 @pytest.mark.parametrize(
@@ -135,7 +156,7 @@ def test_conditions_on_numbers(where: str, measure: str) -> None:
     ],
 )
 def test_words(where: str) -> None:
-    answer = check(BY_WORD, where, "n")
+    answer = check(by_word(), where, "n")
     assert answer.status("count(1)")[0] is Status.EXACT, "leaves of words are aligned"
 
 
@@ -148,14 +169,14 @@ def test_words(where: str) -> None:
     ],
 )
 def test_moments(where: str) -> None:
-    check(BY_TIME, where, "price")
+    check(by_time(), where, "price")
 
 
 @pytest.mark.parametrize(
     "where", ["day = '2020-02-01'", "day >= DATE '2020-02-01'", "day < '2020-01-15'"]
 )
 def test_days(where: str) -> None:
-    check(BY_DAY, where, "price")
+    check(by_day(), where, "price")
 
 
 @given(
@@ -180,14 +201,14 @@ def test_days(where: str) -> None:
     st.sampled_from(MEASURES),
 )
 def test_boxes_of_four_columns(parts: list[str], i: int, x: float, day: int, measure: str) -> None:
-    check(BY_FOUR, " AND ".join(parts).format(i, x, day), measure)
+    check(by_four(), " AND ".join(parts).format(i, x, day), measure)
 
 
 def test_an_aligned_question_is_exact_without_a_sample() -> None:
-    tree = BY_I.summary.tree
+    tree = by_number().summary.tree
     at = int(np.flatnonzero(tree.leaf == 2)[0])
     low, high = tree.totals.low["i"][at], tree.totals.high["i"][at]
-    answer = check(BY_I, f"i BETWEEN {low} AND {high}", "price")
+    answer = check(by_number(), f"i BETWEEN {low} AND {high}", "price")
     assert answer.final and answer.relative_error == 0.0
     assert answer.details["rows_read"] == 0 and answer.skipped == 1.0
     for name in answer.table.column_names:
@@ -204,14 +225,14 @@ def test_sums_of_whole_numbers_are_exact_beyond_floating_ones() -> None:
 
 
 def test_one_row_says_its_hard_ranges_in_words() -> None:
-    answer = BY_I.answer("SELECT count(*) AS c, max(n) AS most FROM t WHERE i > 7 AND x > 1")
+    answer = by_number().answer("SELECT count(*) AS c, max(n) AS most FROM t WHERE i > 7 AND x > 1")
     assert any(line.startswith("c is between") and "for certain" in line for line in answer.remarks)
     assert "for certain" in str(answer)
 
 
 def test_groups() -> None:
     text = "SELECT w, count(*) AS c, sum(n) AS s FROM t WHERE i > 3 GROUP BY w"
-    answer = BY_FOUR.answer(text)
+    answer = by_four().answer(text)
     truth = {row[0]: row[1:] for row in TRUTH.of(text)}
     shown = answer.table.column("w").to_pylist()
     assert set(shown) <= set(truth)
@@ -219,7 +240,7 @@ def test_groups() -> None:
     for row, word in enumerate(shown):
         for place, name in enumerate(("c", "s")):
             within(answer, name, row, truth[word][place], text)
-    assert BY_WORD.answer("SELECT w, count(*) AS c FROM t GROUP BY w").table.num_rows == 5
+    assert by_word().answer("SELECT w, count(*) AS c FROM t GROUP BY w").table.num_rows == 5
 
 
 def test_groups_of_days() -> None:
@@ -236,7 +257,7 @@ def test_groups_of_days() -> None:
 
 
 def test_the_schema_is_sparks() -> None:
-    answer = BY_I.answer(
+    answer = by_number().answer(
         "SELECT COUNT(*), SUM(price), AVG(price), SUM(n), AVG(n), MAX(heavy) m FROM t"
     )
     assert answer.table.schema.names == [
@@ -271,19 +292,19 @@ def test_the_schema_is_sparks() -> None:
 )
 def test_what_it_cannot_answer_it_says(text: str, reason: str) -> None:
     with pytest.raises(CannotAnswer, match=reason) as raised:
-        BY_I.answer(text)
+        by_number().answer(text)
     assert "cannot answer this, because" in str(raised.value) or "SELECT" not in str(raised.value)
 
 
 def test_bad_input() -> None:
     with pytest.raises(ParseError):
-        BY_I.answer("SELEC sum(n) FROM t")
+        by_number().answer("SELEC sum(n) FROM t")
     with pytest.raises(InvalidArgument, match="confidence"):
-        BY_I.answer("SELECT sum(n) FROM t", confidence=1.0)
+        by_number().answer("SELECT sum(n) FROM t", confidence=1.0)
 
 
 def test_the_closest_of_several_is_chosen() -> None:
-    both = Synopses([BY_I, BY_WORD, BY_FOUR])
+    both = Synopses([by_number(), by_word(), by_four()])
     answer = both.answer("SELECT sum(n) FROM t WHERE w = 'red'")
     assert answer.final, "exact by words, and an estimate by i with its samples"
     with pytest.raises(CannotAnswer, match="no synopsis of 'u'"):

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
     from sooner import Database
 
+pytestmark = pytest.mark.spark
+
 
 @pytest.fixture(scope="module")
 def full(small_spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Database:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -9,11 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from synopsis_cases import made
-from test_answers import BY_FOUR, BY_I, TABLE
+from test_answers import TABLE, by_four, by_number
 
 from sooner.errors import CatalogError, MissingFile
 from sooner.synopses.files import as_text, from_text, read, write
 from sooner.synopses.summary import Summary
+from sooner.synopses.synopsis import Synopsis
 from sooner.synopses.totals import merged, totals_of
 
 
@@ -35,8 +37,9 @@ def same(one: Summary, other: Summary) -> None:
             np.testing.assert_array_equal(mine, getattr(other.samples, kind)[name])
 
 
-@pytest.mark.parametrize("synopsis", [BY_I, BY_FOUR], ids=["by i", "by four"])
-def test_what_is_written_is_read(synopsis, tmp_path: Path) -> None:
+@pytest.mark.parametrize("make", [by_number, by_four], ids=["by i", "by four"])
+def test_what_is_written_is_read(make: Callable[[], Synopsis], tmp_path: Path) -> None:
+    synopsis = make()
     write(synopsis.summary, str(tmp_path))
     definition = from_text(as_text(synopsis.definition))
     assert definition == synopsis.definition
@@ -46,14 +49,14 @@ def test_what_is_written_is_read(synopsis, tmp_path: Path) -> None:
 
 
 def test_a_file_that_is_gone(tmp_path: Path) -> None:
-    write(BY_I.summary, str(tmp_path))
+    write(by_number().summary, str(tmp_path))
     (tmp_path / "samples.parquet").unlink()
     with pytest.raises(MissingFile, match="Create it again"):
-        read(BY_I.definition, str(tmp_path))
+        read(by_number().definition, str(tmp_path))
 
 
 def test_a_newer_format_says_so() -> None:
-    text = as_text(BY_I.definition).replace('"format": 1', '"format": 9')
+    text = as_text(by_number().definition).replace('"format": 1', '"format": 9')
     with pytest.raises(CatalogError, match="newer Sooner"):
         from_text(text)
 

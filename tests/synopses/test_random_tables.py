@@ -13,6 +13,8 @@ from test_answers import FUNCTIONS
 from sooner.answer import Answer, Status
 from sooner.errors import CannotAnswer
 
+pytestmark = pytest.mark.simulation
+
 WORDS = ["w = 'b'", "w <> 'c'", "w > 'b'", "w IS NULL", "w IN ('a', 'é')", "w NOT IN ('a')"]
 
 
@@ -69,7 +71,6 @@ def check(answer: Answer, name: str, truth: Any, rounding: float, text: str) -> 
         assert off <= max(rounding, 1e-9 * max(1.0, abs(float(truth)))), (text, name, value, truth)
 
 
-@pytest.mark.simulation
 @pytest.mark.parametrize("tables", [15, pytest.param(1500, marks=pytest.mark.slow)])
 def test_random_questions_of_random_tables(tables: int) -> None:
     rng = np.random.default_rng(tables)
