@@ -37,6 +37,8 @@ QUERIES = {
         JOIN (SELECT g, count(*) AS c FROM s GROUP BY g HAVING count(*) > 850) AS i ON i.g = s.g""",
     "with static": """SELECT name, count(*) AS n FROM s JOIN names ON s.g = names.g
         WHERE buffer >= (SELECT avg(buffer) FROM s) GROUP BY name""",
+    "a sum of the open value": """SELECT g, sum(play - m) AS p, count(*) AS n FROM s,
+        (SELECT avg(day) AS m FROM s) WHERE day < m GROUP BY g""",
     "rows": """SELECT id, buffer FROM s WHERE buffer > (SELECT 2.5 * avg(buffer) FROM s)""",
     "no rows": """SELECT id, buffer FROM s WHERE buffer > (SELECT 1000 * avg(buffer) FROM s)""",
     "least": """SELECT count(*) AS n FROM s WHERE buffer = (SELECT min(buffer) FROM s)""",

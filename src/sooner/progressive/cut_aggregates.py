@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from sooner.algebra import Aggregate, Item, Join, JoinKind, Project, Relation, Scan
+from sooner.algebra import Aggregate, Filter, Item, Join, JoinKind, Project, Relation, Scan
 from sooner.algebra.scalar import column
 from sooner.analysis import clustering_key, never_null
 from sooner.progressive.decomposed import Decomposed, decomposed
@@ -15,6 +15,7 @@ from sooner.progressive.distinct_values import DistinctValues, distinct_values
 from sooner.progressive.gates import CannotGate
 from sooner.progressive.partials import accumulator
 from sooner.progressive.parts import CannotStream, Part, State, require_seen, stream_name
+from sooner.progressive.precounted import precounted
 from sooner.progressive.samplers import MOST_ROWS, sampler
 from sooner.progressive.stream_keys import key_names, with_stream_key
 from sooner.storage.layout import REPLICATE
@@ -24,10 +25,15 @@ if TYPE_CHECKING:
 
 # Looking columns up costs a job of Spark's for an answer: it pays where they are those of many rows.
 _MANY_ROWS = 10_000
+# Counting rows takes a shuffle: it pays where most of them are alike.
+_FEWER = 0.5
 
 
 def cut_aggregate(cutter: Cutter, plan: Aggregate, first: int) -> Part:
     """An aggregate: part of a delta where its groups come complete, else a state or several."""
+    counted = None if cutter.gating else _precounted(cutter, plan, first)
+    if counted is not None:
+        return cutter.visit(counted, first)
     child = cutter.visit(plan.child, first)
     require_seen(child, [column(key) for key in plan.keys])
     require_seen(child, [item.scalar for item in plan.aggregates])
@@ -57,6 +63,23 @@ def cut_aggregate(cutter: Cutter, plan: Aggregate, first: int) -> Part:
         rest = replace(new, aggregates=others)
         states.insert(0, State("", child.plan, child.counted, rest, child.carried))
     return Part(_side_by_side(cutter, states, plan))
+
+
+def _precounted(cutter: Cutter, plan: Aggregate, first: int) -> Relation | None:
+    """The aggregate over counted rows, where they meet open groups and are fewer than the rows."""
+    found = precounted(plan)
+    if found is None or not _is_open(cutter, found.groups, first + found.scans_before_groups):
+        return None
+    rows, counts = cutter.sizes.of(found.rows).rows, cutter.sizes.of(found.counts).rows
+    return found.plan if counts < _FEWER * rows else None
+
+
+def _is_open(cutter: Cutter, groups: Relation, first: int) -> bool:
+    """Whether groups are estimates while blocks are unread."""
+    while isinstance(groups, Project | Filter):
+        groups = groups.child
+    streamed = bool(cutter.within(groups, first))
+    return streamed and isinstance(groups, Aggregate) and not cutter.complete_groups(groups, first)
 
 
 def _with_late(cutter: Cutter, smaller: Decomposed, child: Part) -> Scan:

@@ -23,13 +23,13 @@ from sooner.progressive.gates import (
     UNDECIDED,
     CannotGate,
     decided,
-    partial_groups,
     passing,
     range_name,
 )
 from sooner.progressive.partials import Scaling
 from sooner.progressive.parts import State
 from sooner.progressive.places import places
+from sooner.progressive.presummed import presummed, shared_fate
 from sooner.progressive.ranges import Values, narrowed, no_ranges, values_of
 from sooner.progressive.states import Kept, TooManyRows, nullable
 from sooner.progressive.versions import Sums, replicate_of, versions_of
@@ -108,7 +108,7 @@ class Gated:
         if state.aggregate is None:
             return rows
         partials = [part for one in self._passed.accumulators for part in one.partials]
-        return partial_groups(rows, state.aggregate.keys, state.gates, partials)
+        return presummed(rows, state.aggregate.keys, state.gates, partials)
 
     def provide(self, reader: Reader) -> None:
         """Let the next batches decide by the ranges there are."""
@@ -150,7 +150,7 @@ class Gated:
         aggregate = self.state.aggregate
         if aggregate is None:
             return waiting
-        by = (*aggregate.keys, REPLICATE, *self._hidden)
+        by = shared_fate(aggregate.keys, self.state.gates)
         return self._passed.merged(waiting, by).select(waiting.column_names)
 
     def _pass(self, rows: pa.Table) -> None:

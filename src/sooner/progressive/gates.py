@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from sooner.algebra import Aggregate, Filter, Item, Join, JoinKind, Project, Relation, Scan
+from sooner.algebra import Filter, Item, Join, JoinKind, Project, Relation, Scan
 from sooner.algebra.scalar import (
     Scalar,
     all_of,
@@ -24,7 +24,6 @@ from sooner.algebra.scalar import (
     parenthesized,
 )
 from sooner.algebra.schema import Column
-from sooner.storage.layout import REPLICATE
 
 UNDECIDED = "__undecided"
 _PASSES = "__passes"
@@ -248,11 +247,3 @@ def passing(waiting: Scan, gates: Sequence[Gate], columns: Sequence[str]) -> Rel
     for gate in gates:
         joined = Join(joined, gate.top, JoinKind.INNER, gate.condition)
     return Project(joined, tuple(Item(name, column(name)) for name in columns))
-
-
-def partial_groups(
-    delta: Relation, keys: Sequence[str], gates: Sequence[Gate], partials: Sequence[Item]
-) -> Aggregate:
-    """Decided rows by group; undecided ones also by what the gates need of them (iOLAP App. B)."""
-    hidden = (name for gate in gates for name in gate.columns)
-    return Aggregate(delta, (*keys, REPLICATE, UNDECIDED, *hidden), tuple(partials))
