@@ -60,6 +60,8 @@ bench: setup ## Run the benchmarks
 	@$(WITH_JAVA) $(PY) bench/coverage.py
 	@$(WITH_JAVA) $(PY) bench/coverage.py --unscrambled
 	@$(WITH_JAVA) $(PY) bench/coverage.py --sessions 400000
+	@$(WITH_JAVA) $(PY) bench/stops.py
+	@$(WITH_JAVA) $(PY) bench/stops.py --sessions 400000
 	@$(WITH_JAVA) $(PY) bench/coverage.py --sessions 400000 --unscrambled
 
 check: $(READY) ## Check style, types and the direction of imports
