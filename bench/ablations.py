@@ -121,7 +121,7 @@ class Run:
             self.request.seed,
             self.request.batches,
             stream.block_bytes,
-            stream.static_bytes,
+            stream.static_bytes if stream.has_estimates else 0.0,
         ):
             read += blocks
             streaming.run(plan, read, join_hints(stream, len(read) / stream.blocks))

@@ -10,7 +10,7 @@ _LARGEST_SHARE = 0.15
 # So little is read about as fast as nothing, as most of the time goes into starting: two blocks at least,
 _FIRST = 2
 _FIRST_BYTES = 11e6
-# several times as much where the first answer waits for static tables anyway: at scale 10 three times the
+# several times as much where an estimate waits for static tables anyway: at scale 10 three times the
 # data of Q5 made it wait for 2.0 s instead of 1.5 and halved its error,
 _OF_STATIC_BYTES = 2.0
 _MOST_FIRST_BYTES = 100e6
@@ -31,7 +31,7 @@ def batches(
 
     A small first batch brings the first answer early; larger ones later keep the whole near the time
     of an exact answer. Where blocks are small (``block_bytes``) batches have more of them, and the first
-    one where much else is read before it (``static_bytes``).
+    one where much else is read before an estimate (``static_bytes``).
 
     >>> [len(batch) for batch in batches(128, seed=7)]
     [2, 4, 8, 16, 19, 19, 19, 19, 19, 3]

@@ -218,7 +218,7 @@ class Reading:
                 rows = self._total(one.state.counted)
                 most = min(most, blocks_at_once(rows, self.stream.blocks))
         stream, request = self.stream, self._request
-        sizes = (stream.block_bytes, stream.static_bytes)
+        sizes = (stream.block_bytes, stream.static_bytes if stream.has_estimates else 0.0)
         for batch in batches(stream.blocks, request.seed, request.batches, *sizes):
             yield from (batch[first : first + most] for first in range(0, len(batch), most))
 

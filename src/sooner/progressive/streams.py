@@ -21,6 +21,7 @@ from sooner.progressive.by_row_groups import (
     filters_over_scans,
 )
 from sooner.progressive.cut import cut
+from sooner.progressive.openness import selects_by_estimate, uncertain_columns
 from sooner.progressive.parts import CannotStream, Cut
 from sooner.progressive.streamed import ByScramble, Streamed
 from sooner.storage import Table
@@ -61,6 +62,12 @@ class Stream:
                 f"once, unless batches= is given. db.scramble({first.table.name!r}, by=…) helps."
             )
         return None
+
+    @property
+    def has_estimates(self) -> bool:
+        """Whether more data makes the first answer more exact, and not only longer."""
+        top, states = self.cut.top, self.cut.states
+        return bool(uncertain_columns(top, states)) and not selects_by_estimate(top, states)
 
     @property
     def bytes(self) -> int:
