@@ -24,6 +24,9 @@ from sooner.errors import (
     WriteConflict,
 )
 from sooner.frame import Frame
+from sooner.missing.check import Checked, check
+from sooner.missing.constraint import Constraint
+from sooner.missing.suggest import suggest
 from sooner.synopses import Synopses, Synopsis
 
 __all__ = [
@@ -31,6 +34,8 @@ __all__ = [
     "Bounds",
     "CannotAnswer",
     "CatalogError",
+    "Checked",
+    "Constraint",
     "ConstraintViolation",
     "Database",
     "Frame",
@@ -53,5 +58,7 @@ __all__ = [
     "UnknownSynopsis",
     "UnknownTable",
     "WriteConflict",
+    "check",
     "connect",
+    "suggest",
 ]

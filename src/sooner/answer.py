@@ -29,6 +29,8 @@ class Status(Enum):
     UNKNOWN = "unknown"
     # A winner of ORDER BY … LIMIT or MAX over estimates: it may yet be another.
     SELECTED = "selected"
+    # Between two ends whatever rows are missing.
+    RANGE = "range"
 
 
 @dataclass(frozen=True)
@@ -200,8 +202,12 @@ class Answer:
             lows = column.bounds.low.slice(0, ROWS_SHOWN).to_pylist()
             highs = column.bounds.high.slice(0, ROWS_SHOWN).to_pylist()
             margins[name] = [
-                "?" if low is None or high is None else _margin(low, high)
-                for low, high in zip(lows, highs, strict=True)
+                _range(low, high)
+                if status is Status.RANGE
+                else "?"
+                if low is None or high is None
+                else _margin(low, high)
+                for low, high, status in zip(lows, highs, column.status, strict=False)
             ]
         return margins
 
@@ -235,6 +241,10 @@ class Answer:
         axes.set_ylabel(value)
         axes.set_title(self.caption, fontsize="small", loc="left")
         return figure
+
+
+def _range(low: Any, high: Any) -> str:
+    return f"[{low:,.10g}, {high:,.10g}]"
 
 
 def _margin(low: Any, high: Any) -> str:

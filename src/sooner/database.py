@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 from time import perf_counter
@@ -30,6 +31,9 @@ from sooner.engine.writing import reservation, retried
 from sooner.errors import CatalogError, InvalidArgument, SchemaChanged
 from sooner.explain import table_infos
 from sooner.frame import Frame
+from sooner.missing.asked import asked_of
+from sooner.missing.bounds import Missing
+from sooner.missing.constraint import Constraint
 from sooner.prepare import Prepared, opaque, prepare
 from sooner.progressive.controller import Progress
 from sooner.progressive.gates import CannotGate
@@ -369,6 +373,21 @@ class Database:
         table = collect(self.spark, frame, prepared.columns, "Answering", self._progress, group)
         method = "exact, by Spark as written" if isinstance(prepared.plan, Opaque) else "exact"
         return Answer(table, method, as_of=versions, elapsed=perf_counter() - start)
+
+    def _bounds(
+        self, prepared: Prepared, constraints: Sequence[Constraint], closed: bool
+    ) -> Answer:
+        start = perf_counter()
+        asked = asked_of(prepared.plan)
+        (name,) = prepared.tables
+        table = self._fresh(name)
+        contract = arrow_contract(self.spark, prepared.columns)
+        missing = Missing(
+            asked, constraints, table.columns, contract, session_zone(self._session), closed
+        )
+        found = missing.answer(lambda text: self._exact(self._prepare(text, {})).to_arrow())
+        versions = {table.name: table.version}
+        return replace(found, as_of=versions, elapsed=perf_counter() - start)
 
     def _answers(self, prepared: Prepared, request: Request) -> Answers:
         """Answers that refine, or the exact one at once where there is nothing to stream."""

@@ -16,6 +16,7 @@ from sooner.engine.sources import declared_schema
 from sooner.errors import InvalidArgument, UnknownColumn, nearest
 from sooner.explain import explain_text
 from sooner.family import Family
+from sooner.missing.constraint import Constraint
 from sooner.prepare import Prepared
 from sooner.progressive.request import Request
 from sooner.progressive.shared import Answers
@@ -93,6 +94,14 @@ class Frame:
         request = Request(batches, confidence, seed, error, within, slack, wanted)
         request.require_reads(self.prepared.tables)
         return self._database._answers(self.prepared, request)
+
+    def bounds(self, constraints: Sequence[Constraint], *, closed: bool = True) -> Answer:
+        """The answer over the rows there are, with the range it can have whatever rows are missing.
+
+        The constraints say what may be missing. With ``closed=False`` rows may also be missing where none
+        of them says anything, and a range may have no end.
+        """
+        return self._database._bounds(self.prepared, constraints, closed)
 
     def get(self) -> Answer:
         """The next answer of an evolving query: each call knows more, until it is final.

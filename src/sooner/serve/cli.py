@@ -12,6 +12,7 @@ from rich.console import Console
 from sooner.database import Database, connect
 from sooner.errors import InvalidArgument
 from sooner.serve.live import Watched, watch
+from sooner.serve.missing_cli import bounds, constraints
 from sooner.serve.options import (
     DEFAULT_HOME,
     CatalogUrl,
@@ -36,6 +37,8 @@ app = typer.Typer(
 )
 
 app.add_typer(synopsis, name="synopsis")
+app.add_typer(constraints, name="constraints")
+app.command()(bounds)
 
 
 @app.command()

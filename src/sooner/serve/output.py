@@ -43,7 +43,7 @@ def write_answer(answer: Answer, format: OutputFormat, output: Path | None) -> N
         return
     if format is OutputFormat.PARQUET and output is None and sys.stdout.isatty():
         raise InvalidArgument("Parquet is not for reading: add --output FILE, or redirect it.")
-    table = answer.to_arrow(bounds=not answer.final)
+    table = answer.to_arrow(bounds=not answer.final or bool(answer.uncertain))
     sink: Any = str(output) if output is not None else sys.stdout.buffer
     if format is OutputFormat.JSON:
         text = json_text(table)

@@ -48,10 +48,10 @@ class Conditions:
             if isinstance(node, exp.And) != negated:
                 return _all(sides)
             return _any(sides, node)
-        axis, spans = self._one(node, negated)
+        axis, spans = self.one(node, negated)
         return {axis.name: spans}
 
-    def _one(self, node: exp.Expr, negated: bool) -> tuple[Axis, Spans]:
+    def one(self, node: exp.Expr, negated: bool) -> tuple[Axis, Spans]:
         """A condition on one column."""
         if node.args.get("negate"):
             negated = not negated

@@ -1,0 +1,1 @@
+"""Ranges that hold whatever the missing rows are (Predicate-Constraints)."""

@@ -1,0 +1,127 @@
+"""What a query asks of one table: aggregates, a condition, groups. Read from its plan."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from sooner.algebra import Aggregate, Filter, Project, Relation, Scan, Sort
+from sooner.algebra.relation import aggregate_call
+from sooner.algebra.scalar import Scalar, column, conjuncts, is_column, substitute
+from sooner.errors import NotSupported
+from sooner.sql import quote
+
+_FUNCTIONS = {exp.Count: "count", exp.Sum: "sum", exp.Avg: "avg", exp.Min: "min", exp.Max: "max"}
+
+
+@dataclass(frozen=True)
+class Output:
+    """A column of the answer: a function of a column (``None`` for COUNT(*)), or a column of groups."""
+
+    name: str
+    function: str | None
+    of: str | None
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Of which table, of which rows, in which columns; names are the table's own."""
+
+    table: str
+    where: tuple[Scalar, ...]
+    keys: tuple[str, ...]
+    outputs: tuple[Output, ...]
+
+    @property
+    def measures(self) -> tuple[str, ...]:
+        """The columns that are aggregated."""
+        return tuple(dict.fromkeys(one.of for one in self.outputs if one.function and one.of))
+
+    @property
+    def text(self) -> str:
+        """The query with what is needed to add rows to its answer: counts, sums, and both extremes."""
+        shown = [
+            quote(one.of or "")
+            if one.function is None
+            else f"{one.function}({quote(one.of) if one.of else '*'})"
+            for one in self.outputs
+        ]
+        items = [f"{text} AS {quote(f'__{n}')}" for n, text in enumerate(shown)]
+        items += [f"{quote(key)} AS {quote(f'__key_{n}')}" for n, key in enumerate(self.keys)]
+        items.append("count(*) AS __rows")
+        for n, measure in enumerate(self.measures):
+            wanted = {one.function for one in self.outputs if one.of == measure}
+            needed = ["count", "min", "max", *(["sum"] if wanted & {"sum", "avg"} else [])]
+            items += [f"{f}({quote(measure)}) AS __{f}_{n}" for f in needed]
+        condition = " AND ".join(f"({one.sql('spark')})" for one in self.where)
+        where = f" WHERE {condition}" if condition else ""
+        groups = f" GROUP BY {', '.join(quote(key) for key in self.keys)}" if self.keys else ""
+        return f"SELECT {', '.join(items)} FROM {quote(self.table)}{where}{groups}"
+
+
+def asked_of(plan: Relation) -> Asked:
+    """What a plan asks. Raises :class:`NotSupported` for what has no range yet."""
+    names = {name: name for name in plan.names}
+    while not isinstance(plan, Aggregate):
+        if isinstance(plan, Sort):
+            plan = plan.child
+        elif isinstance(plan, Project) and all(is_column(item.scalar) for item in plan.items):
+            below = {item.name: item.scalar.name for item in plan.items}
+            names = {name: below[inner] for name, inner in names.items()}
+            plan = plan.child
+        else:
+            raise NotSupported(
+                "Ranges are for COUNT, SUM, AVG, MIN and MAX of columns of one table, with WHERE and "
+                f"GROUP BY; this query has {_described(plan)}."
+            )
+    scan, where, inner = _rows(plan.child)
+    functions: dict[str, Output] = {}
+    for key in plan.keys:
+        functions[key] = Output(key, None, _column(inner[key]))
+    for item in plan.aggregates:
+        call = aggregate_call(item.scalar)
+        function = _FUNCTIONS.get(type(call)) if call is item.scalar else None
+        if call is None or function is None or call.args.get("expressions"):
+            raise NotSupported(f"There is no range for {item.scalar.sql('spark')} yet.")
+        if isinstance(call.this, exp.Star | exp.Literal) and function == "count":
+            functions[item.name] = Output(item.name, function, None)
+        else:
+            functions[item.name] = Output(
+                item.name, function, _column(substitute(call.this, inner))
+            )
+    outputs = tuple(
+        Output(name, functions[below].function, functions[below].of)
+        for name, below in names.items()
+    )
+    keys = tuple(_column(inner[key]) for key in plan.keys)
+    return Asked(scan.table, where, keys, outputs)
+
+
+def _rows(plan: Relation) -> tuple[Scan, tuple[Scalar, ...], Mapping[str, Scalar]]:
+    """The table below an aggregate, the conditions on it, and what each column is of the table's own."""
+    match plan:
+        case Scan():
+            own = zip(plan.names, plan.sources, strict=True)
+            return plan, (), {name: column(source) for name, source in own}
+        case Filter():
+            scan, where, names = _rows(plan.child)
+            found = [substitute(part, names) for part in conjuncts(plan.condition)]
+            return scan, (*where, *found), names
+        case Project():
+            scan, where, names = _rows(plan.child)
+            return scan, where, {one.name: substitute(one.scalar, names) for one in plan.items}
+    raise NotSupported(f"Ranges are for queries of one table; this one has {_described(plan)}.")
+
+
+def _column(scalar: Scalar) -> str:
+    if not is_column(scalar):
+        raise NotSupported(f"Ranges are for plain columns, not for {scalar.sql('spark')}.")
+    return str(scalar.name)
+
+
+def _described(plan: Relation) -> str:
+    name = type(plan).__name__
+    known = {"Filter": "HAVING", "Project": "arithmetic over aggregates", "Limit": "LIMIT"}
+    return known.get(name, f"{'an' if name[0] in 'AEIOU' else 'a'} {name.lower()}")

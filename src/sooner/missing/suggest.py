@@ -1,0 +1,246 @@
+"""Constraints from history (Corr-PC, §4.6.1): equally many rows each, along columns the measure goes with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from heapq import heappop, heappush
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from sooner.algebra.schema import Column, Schema
+from sooner.errors import InvalidArgument, NotSupported, UnknownColumn, nearest
+from sooner.missing.constraint import Constraint
+from sooner.missing.groups import value_of
+from sooner.missing.space import literal
+from sooner.sql import quote
+from sooner.statistics.arrays import Floats
+from sooner.synopses.axes import Axis, Codes
+
+if TYPE_CHECKING:
+    from sooner.frame import Frame
+
+# So many rows tell where to cut; the numbers of each part are then taken from all of them.
+_SAMPLE = 200_000
+# Values of a column in so many equal parts tell how much of the measure goes with it.
+_PARTS = 64
+_COLUMNS = 2
+
+
+@dataclass(frozen=True)
+class _Cut:
+    """A column, where it is cut, and what lies below and from there on."""
+
+    column: str
+    at: int
+    below: _Tree
+    above: _Tree
+
+
+_Tree: TypeAlias = _Cut | int  # the number of a part
+
+
+def suggest(
+    history: Frame, measure: str, over: Sequence[str] | None = None, count: int = 200
+) -> list[Constraint]:
+    """Constraints that rows like those of ``history`` fulfil: where they are, what values, how many at most.
+
+    Without ``over`` the columns are taken that the measure goes with most.
+    """
+    if isinstance(count, bool) or not isinstance(count, int) or count < 1:
+        raise InvalidArgument(f"count= takes a number of constraints, not {count!r}.")
+    columns = {one.name.lower(): one for one in history.columns}
+    for name in (measure, *(over or ())):
+        if name.lower() not in columns:
+            raise UnknownColumn(f"There is no column {name!r}.{nearest(name, columns)}")
+    measured = columns[measure.lower()]
+    if Axis(measured.name, str(measured.type)).kind not in ("whole", "decimal", "floating"):
+        raise InvalidArgument(f"{measure} is of type {measured.type}: measures are numbers.")
+    given = [columns[name.lower()] for name in over or ()]
+    rows = _sampled(history, measured, given or _usable(history.columns, measured))
+    axes = {name: _axis(columns[name.lower()], rows) for name in rows.column_names[1:]}
+    values = rows.column(0).cast(pa.float64()).to_numpy()
+    codes = {name: axis.codes(rows.column(name)) for name, axis in axes.items()}
+    chosen = [one.name for one in given] or _correlated(codes, values)
+    if not chosen:
+        raise InvalidArgument(f"No column goes with {measure}. Name some in over=[…].")
+    parts = _Parts({name: codes[name] for name in chosen}, values, count)
+    return _counted(history, measured.name, parts.tree, {name: axes[name] for name in chosen})
+
+
+def _usable(schema: Schema, measure: Column) -> list[Column]:
+    """Columns that conditions can go by."""
+    found = []
+    for one in schema:
+        try:
+            if one.name != measure.name and one.type and Axis(one.name, one.type).kind:
+                found.append(one)
+        except NotSupported:
+            continue
+    return found
+
+
+def _sampled(history: Frame, measure: Column, columns: Sequence[Column]) -> pa.Table:
+    """Some of the rows in which nothing is null, chosen by what they hold."""
+    names = [quote(one.name) for one in (measure, *columns)]
+    there = " AND ".join(f"{name} IS NOT NULL" for name in names)
+    full = history.filter(there)
+    number = full.agg(["count(*) AS n"]).exact().to_arrow().column("n")[0].as_py()
+    if not number:
+        raise InvalidArgument("There is no row in which the measure and all columns have a value.")
+    share = min(1.0, _SAMPLE / number)
+    if share < 1:
+        full = full.filter(f"pmod(xxhash64({', '.join(names)}), 1000000) < {int(share * 1e6)}")
+    return full.select(*names).exact().to_arrow()
+
+
+def _axis(column: Column, rows: pa.Table) -> Axis:
+    axis = Axis(column.name, str(column.type))
+    if axis.kind != "text":
+        return axis
+    return axis.with_words(set(rows.column(column.name).unique().to_pylist()))
+
+
+def _correlated(codes: Mapping[str, Codes], values: Floats) -> list[str]:
+    """The columns that tell most about the measure: its variance between equal parts of their values."""
+    explained = {}
+    for name, one in codes.items():
+        cuts = np.unique(np.quantile(one, np.linspace(0, 1, _PARTS + 1)[1:-1], method="nearest"))
+        part = np.searchsorted(cuts, one, side="right")
+        number = np.bincount(part)
+        mean = np.bincount(part, weights=values) / np.maximum(number, 1)
+        explained[name] = float(number @ (mean - values.mean()) ** 2)
+    best = sorted(explained, key=lambda name: -explained[name])[:_COLUMNS]
+    return [name for name in best if explained[name] > 0]
+
+
+class _Parts:
+    """Rows cut again and again in two equal halves, the largest part first, along the column that
+    leaves the values closest together.
+    """
+
+    def __init__(self, codes: Mapping[str, Codes], values: Floats, count: int) -> None:
+        self._codes, self._values = codes, values
+        self._cuts: dict[int, tuple[str, int, int, int]] = {}
+        everything = np.arange(len(values))
+        heap = [(-len(values), 0, everything)]
+        made = 1
+        while heap and len(self._cuts) + 1 < count:
+            _, number, rows = heappop(heap)
+            found = self._best(rows)
+            if found is None:
+                continue
+            name, at = found
+            above = codes[name][rows] >= at
+            self._cuts[number] = (name, at, made, made + 1)
+            for side in (rows[~above], rows[above]):
+                heappush(heap, (-len(side), made, side))
+                made += 1
+        numbers = iter(range(made))
+        self.tree = self._tree(0, numbers)
+
+    def _best(self, rows: npt.NDArray[np.int64]) -> tuple[str, int] | None:
+        best: tuple[float, str, int] | None = None
+        for name, codes in self._codes.items():
+            own = codes[rows]
+            at = int(np.partition(own, len(own) // 2)[len(own) // 2])
+            if at == own.min():  # half of the rows and more have the least value
+                larger = own[own > at]
+                if not len(larger):
+                    continue
+                at = int(larger.min())
+            above = own >= at
+            sides = (self._values[rows[above]], self._values[rows[~above]])
+            spread = sum(len(side) * float(np.ptp(side)) for side in sides)
+            if best is None or spread < best[0]:
+                best = (spread, name, at)
+        return None if best is None else best[1:]
+
+    def _tree(self, number: int, numbers: Iterator[int]) -> _Tree:
+        if number not in self._cuts:
+            return next(numbers)
+        name, at, below, above = self._cuts[number]
+        return _Cut(name, at, self._tree(below, numbers), self._tree(above, numbers))
+
+
+def _counted(
+    history: Frame, measure: str, tree: _Tree, axes: Mapping[str, Axis]
+) -> list[Constraint]:
+    """The parts with the values and the number of all rows, those with nulls apart."""
+    null = " OR ".join(f"{quote(name)} IS NULL" for name in (measure, *axes))
+    part = f"CASE WHEN {null} THEN -1 ELSE {_number(tree, axes)} END AS part"
+    bounded = [measure, *axes]
+    ends = [
+        f"{end}({quote(name)}) AS {end}_{n}"
+        for n, name in enumerate(bounded)
+        for end in ("min", "max")
+    ]
+    numbered = history.select(part, *(quote(name) for name in bounded))
+    found = numbered.agg(["count(*) AS n", *ends], by="part").exact().to_arrow().to_pylist()
+    conditions = dict(_conditions(tree, axes, [f"{quote(measure)} IS NOT NULL"]))
+    made = []
+    for row in sorted(found, key=lambda row: int(row["part"])):
+        if row["part"] >= 0:
+            values = {name: (row[f"min_{n}"], row[f"max_{n}"]) for n, name in enumerate(bounded)}
+            made.append(Constraint(conditions[row["part"]], values, (0, row["n"])))
+        else:
+            made += _with_nulls(history, measure, list(axes))
+    return made
+
+
+def _with_nulls(history: Frame, measure: str, columns: Sequence[str]) -> list[Constraint]:
+    """Rows in which something is null: those without the measure, and those without a column."""
+    of = quote(measure)
+    gone = " OR ".join(f"{quote(name)} IS NULL" for name in columns)
+    items = [
+        f"count_if({of} IS NULL) AS without",
+        f"count_if({of} IS NOT NULL AND ({gone})) AS n",
+        f"min({of}) FILTER (WHERE {gone}) AS low",
+        f"max({of}) FILTER (WHERE {gone}) AS high",
+    ]
+    (row,) = history.agg(items).exact().to_arrow().to_pylist()
+    made = []
+    if row["without"]:
+        made.append(Constraint(f"{of} IS NULL", {}, (0, row["without"])))
+    if row["n"]:
+        ends = {measure: (row["low"], row["high"])}
+        made.append(Constraint(f"{of} IS NOT NULL AND ({gone})", ends, (0, row["n"])))
+    return made
+
+
+def _number(tree: _Tree, axes: Mapping[str, Axis]) -> str:
+    """The number of a row's part, in SQL."""
+    if isinstance(tree, int):
+        return str(tree)
+    below, above = _number(tree.below, axes), _number(tree.above, axes)
+    return f"CASE WHEN {_below(axes[tree.column], tree.at)} THEN {below} ELSE {above} END"
+
+
+def _conditions(
+    tree: _Tree, axes: Mapping[str, Axis], path: list[str]
+) -> Iterator[tuple[int, str]]:
+    if isinstance(tree, int):
+        yield tree, " AND ".join(path)
+        return
+    cut = _below(axes[tree.column], tree.at)
+    yield from _conditions(tree.below, axes, [*path, cut])
+    yield from _conditions(tree.above, axes, [*path, cut.replace(" < ", " >= ", 1)])
+
+
+def _below(axis: Axis, at: int) -> str:
+    return f"{quote(axis.name)} < {_written(axis, at)}"
+
+
+def _written(axis: Axis, code: int) -> str:
+    """A value as a constant of its column's own type."""
+    if axis.kind == "text":
+        return literal(axis.words[code]).sql("spark")
+    value = value_of(axis, code)
+    if axis.kind == "boolean":
+        return "TRUE" if value else "FALSE"
+    if axis.kind in ("date", "moment"):
+        return f"{'DATE' if axis.kind == 'date' else 'TIMESTAMP'} '{value}'"
+    return literal(value).sql("spark")
