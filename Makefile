@@ -57,6 +57,7 @@ bench: setup ## Run the benchmarks
 	@$(WITH_JAVA) $(PY) bench/ablations.py --unscrambled
 	@$(WITH_JAVA) $(PY) bench/ablations.py --sessions 400000
 	@$(WITH_JAVA) $(PY) bench/synopses.py
+	@$(PY) bench/missing.py
 	@$(WITH_JAVA) $(PY) bench/coverage.py
 	@$(WITH_JAVA) $(PY) bench/coverage.py --unscrambled
 	@$(WITH_JAVA) $(PY) bench/coverage.py --sessions 400000

@@ -1,20 +1,18 @@
-"""Constraints from history (Corr-PC, §4.6.1): equally many rows each, along columns the measure goes with."""
+"""Constraints from history (Corr-PC, §4.6.1): parts along the columns that the measure goes with."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from heapq import heappop, heappush
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from sooner.algebra.schema import Column, Schema
 from sooner.errors import InvalidArgument, NotSupported, UnknownColumn, nearest
 from sooner.missing.constraint import Constraint
 from sooner.missing.groups import value_of
+from sooner.missing.parts import Parts, Tree
 from sooner.missing.space import literal
 from sooner.sql import quote
 from sooner.statistics.arrays import Floats
@@ -28,19 +26,6 @@ _SAMPLE = 200_000
 # Values of a column in so many equal parts tell how much of the measure goes with it.
 _PARTS = 64
 _COLUMNS = 2
-
-
-@dataclass(frozen=True)
-class _Cut:
-    """A column, where it is cut, and what lies below and from there on."""
-
-    column: str
-    at: int
-    below: _Tree
-    above: _Tree
-
-
-_Tree: TypeAlias = _Cut | int  # the number of a part
 
 
 def suggest(
@@ -67,7 +52,7 @@ def suggest(
     chosen = [one.name for one in given] or _correlated(codes, values)
     if not chosen:
         raise InvalidArgument(f"No column goes with {measure}. Name some in over=[…].")
-    parts = _Parts({name: codes[name] for name in chosen}, values, count)
+    parts = Parts({name: codes[name] for name in chosen}, values, count)
     return _counted(history, measured.name, parts.tree, {name: axes[name] for name in chosen})
 
 
@@ -117,57 +102,8 @@ def _correlated(codes: Mapping[str, Codes], values: Floats) -> list[str]:
     return [name for name in best if explained[name] > 0]
 
 
-class _Parts:
-    """Rows cut again and again in two equal halves, the largest part first, along the column that
-    leaves the values closest together.
-    """
-
-    def __init__(self, codes: Mapping[str, Codes], values: Floats, count: int) -> None:
-        self._codes, self._values = codes, values
-        self._cuts: dict[int, tuple[str, int, int, int]] = {}
-        everything = np.arange(len(values))
-        heap = [(-len(values), 0, everything)]
-        made = 1
-        while heap and len(self._cuts) + 1 < count:
-            _, number, rows = heappop(heap)
-            found = self._best(rows)
-            if found is None:
-                continue
-            name, at = found
-            above = codes[name][rows] >= at
-            self._cuts[number] = (name, at, made, made + 1)
-            for side in (rows[~above], rows[above]):
-                heappush(heap, (-len(side), made, side))
-                made += 1
-        numbers = iter(range(made))
-        self.tree = self._tree(0, numbers)
-
-    def _best(self, rows: npt.NDArray[np.int64]) -> tuple[str, int] | None:
-        best: tuple[float, str, int] | None = None
-        for name, codes in self._codes.items():
-            own = codes[rows]
-            at = int(np.partition(own, len(own) // 2)[len(own) // 2])
-            if at == own.min():  # half of the rows and more have the least value
-                larger = own[own > at]
-                if not len(larger):
-                    continue
-                at = int(larger.min())
-            above = own >= at
-            sides = (self._values[rows[above]], self._values[rows[~above]])
-            spread = sum(len(side) * float(np.ptp(side)) for side in sides)
-            if best is None or spread < best[0]:
-                best = (spread, name, at)
-        return None if best is None else best[1:]
-
-    def _tree(self, number: int, numbers: Iterator[int]) -> _Tree:
-        if number not in self._cuts:
-            return next(numbers)
-        name, at, below, above = self._cuts[number]
-        return _Cut(name, at, self._tree(below, numbers), self._tree(above, numbers))
-
-
 def _counted(
-    history: Frame, measure: str, tree: _Tree, axes: Mapping[str, Axis]
+    history: Frame, measure: str, tree: Tree, axes: Mapping[str, Axis]
 ) -> list[Constraint]:
     """The parts with the values and the number of all rows, those with nulls apart."""
     null = " OR ".join(f"{quote(name)} IS NULL" for name in (measure, *axes))
@@ -211,7 +147,7 @@ def _with_nulls(history: Frame, measure: str, columns: Sequence[str]) -> list[Co
     return made
 
 
-def _number(tree: _Tree, axes: Mapping[str, Axis]) -> str:
+def _number(tree: Tree, axes: Mapping[str, Axis]) -> str:
     """The number of a row's part, in SQL."""
     if isinstance(tree, int):
         return str(tree)
@@ -219,9 +155,7 @@ def _number(tree: _Tree, axes: Mapping[str, Axis]) -> str:
     return f"CASE WHEN {_below(axes[tree.column], tree.at)} THEN {below} ELSE {above} END"
 
 
-def _conditions(
-    tree: _Tree, axes: Mapping[str, Axis], path: list[str]
-) -> Iterator[tuple[int, str]]:
+def _conditions(tree: Tree, axes: Mapping[str, Axis], path: list[str]) -> Iterator[tuple[int, str]]:
     if isinstance(tree, int):
         yield tree, " AND ".join(path)
         return
