@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, date
 from decimal import Decimal
+from functools import cache
 from typing import Any
 
 import duckdb
@@ -39,11 +40,16 @@ ROWS = pa.table(
 NONE = ROWS.slice(0, 0)
 
 
+@cache
+def duckdb_connection() -> duckdb.DuckDBPyConnection:
+    return duckdb.connect(config={"threads": 1})
+
+
 def answer(
     text: str, constraints: list[Constraint], rows: pa.Table = ROWS, closed: bool = True
 ) -> Answer:
     def run(sql: str) -> pa.Table:
-        connection = duckdb.connect()
+        connection = duckdb_connection()
         connection.register("sales", rows)
         return connection.sql(sql.replace("`", '"')).to_arrow_table()
 

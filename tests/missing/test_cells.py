@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC
 from itertools import product
 
+import pytest
 import z3
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,6 +15,8 @@ from sooner.missing.cells import decompose
 from sooner.missing.constraint import Constraint
 from sooner.missing.grid import grid_of
 from sooner.missing.space import space_of
+
+pytestmark = pytest.mark.simulation
 
 SCHEMA = (Column("i", "int"), Column("x", "double"), Column("w", "string"))
 WORDS = ("ant", "bee", "cat")
