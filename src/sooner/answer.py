@@ -204,6 +204,8 @@ class Answer:
             margins[name] = [
                 _range(low, high)
                 if status is Status.RANGE
+                else ""
+                if status is Status.EXACT
                 else "?"
                 if low is None or high is None
                 else _margin(low, high)
@@ -236,7 +238,21 @@ class Answer:
             for h, b in zip(heights, highs, strict=True)
         ]
         figure, axes = pyplot.subplots(layout="constrained")
-        axes.bar(range(len(heights)), heights, yerr=[below, above], capsize=3)
+        if Status.RANGE in self.status(value):
+            bottoms = [h - b for h, b in zip(heights, below, strict=True)]
+            spans = [b + a for b, a in zip(below, above, strict=True)]
+            axes.bar(range(len(heights)), heights, label="known")
+            axes.bar(
+                range(len(heights)),
+                spans,
+                0.5,
+                bottoms,
+                alpha=0.5,
+                label="possible with missing rows",
+            )
+            axes.legend(fontsize="small")
+        else:
+            axes.bar(range(len(heights)), heights, yerr=[below, above], capsize=3)
         axes.set_xticks(range(len(heights)), labels[: len(heights)], rotation=45, ha="right")
         axes.set_ylabel(value)
         axes.set_title(self.caption, fontsize="small", loc="left")

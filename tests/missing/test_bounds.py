@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, date
 from decimal import Decimal
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -127,6 +128,8 @@ def test_groups_that_only_missing_rows_make() -> None:
         "Boston": (0, 3),
     }
     assert by_group(found, "s")["Boston"] == (Decimal("1.00"), Decimal("6.00"))
+    assert found.status("s")[found.table.column("branch").to_pylist().index(None)] is Status.EXACT
+    assert not any("no end" in note for note in found.remarks)
     row = found.table.column("branch").to_pylist().index("New York")
     assert found.status("c")[row] is Status.EXACT
     assert not any("not listed" in note for note in found.remarks)
@@ -196,7 +199,26 @@ def test_rows_beyond_all_constraints() -> None:
     found = answer(text.format("Boston"), [CHICAGO], closed=False)
     assert ends(found, "c") == (0, None)
     assert any("no constraint" in note for note in found.remarks)
+    assert found.details["uncovered"] == (
+        "branch IS NULL",
+        "branch = 'Boston'",
+        "other values of branch",
+    )
     assert ends(answer(text.format("Boston"), [CHICAGO]), "c") == (0, 0)
+    days = Constraint("utc BETWEEN '2024-11-01' AND '2024-11-30' AND n > 3", {}, (0, 1))
+    found = answer("SELECT count(*) AS c FROM sales", [days], closed=False)
+    assert found.details["uncovered"] == (
+        "n IS NULL",
+        "n <= 3",
+        "utc IS NULL",
+        "utc <= '2024-10-31'",
+        "utc >= '2024-12-01'",
+    )
+    everything = Constraint(None, {}, (0, 1))
+    assert (
+        "uncovered"
+        not in answer("SELECT count(*) AS c FROM sales", [everything], closed=False).details
+    )
 
 
 def test_constraints_that_disagree_are_named() -> None:
@@ -270,3 +292,12 @@ def test_no_constraints_and_other_things() -> None:
 
 def test_it_is_shown_as_a_range() -> None:
     assert "[4, 9]" in str(answer("SELECT count(*) AS c FROM sales", [CHICAGO]))
+
+
+def test_a_chart_of_what_is_known_and_what_is_possible(tmp_path: Path) -> None:
+    found = answer("SELECT branch, sum(price) AS s FROM sales GROUP BY branch", [CHICAGO])
+    figure = found.plot()
+    (axes,) = figure.axes
+    first, _ = (text.get_text() for text in axes.get_legend().get_texts())
+    assert first == "known"
+    figure.savefig(tmp_path / "ranges.png")

@@ -21,6 +21,7 @@ from sooner.missing.constraint import Constraint
 from sooner.missing.groups import Groups, codes_of, possible_groups, values_of
 from sooner.missing.ranges import RANGES, Known, Span, count_range
 from sooner.missing.space import Space, space_of
+from sooner.missing.uncovered import uncovered
 from sooner.missing.worlds import Split, Worlds, regions_of, worlds
 from sooner.synopses.axes import Axis
 from sooner.synopses.conditions import Box
@@ -30,7 +31,7 @@ METHOD = "range over missing rows"
 _CLOSED = "every missing row is taken to fulfil one of the constraints"
 _LOOSE = "constraints overlap too much to be taken apart: the range is wider than it had to be"
 _OTHERS = "rows of groups that are not listed may be missing too"
-_OPEN = "rows may be missing where no constraint says anything: ranges have no end"
+_OPEN = "rows may be missing of which no constraint says anything"
 
 
 @dataclass(frozen=True)
@@ -83,7 +84,7 @@ class Missing:
             uncertain[one.name] = _uncertainty(
                 spans, table.schema.types[place], one.function, measure
             )
-        return self._answer(table, uncertain, found, missing.others)
+        return self._answer(table, uncertain, found, space, missing.others)
 
     def _space(self, known: pa.Table) -> Space:
         columns = [known.column(f"__key_{n}") for n in range(len(self.asked.keys))]
@@ -123,11 +124,17 @@ class Missing:
         return Known(count or 0, _number(total) or 0.0, _number(least), _number(largest))
 
     def _answer(
-        self, table: pa.Table, uncertain: dict[str, Uncertainty], found: Worlds, others: bool
+        self,
+        table: pa.Table,
+        uncertain: dict[str, Uncertainty],
+        found: Worlds,
+        space: Space,
+        others: bool,
     ) -> Answer:
-        notes = [_CLOSED if self.closed else ""]
+        notes, details = [_CLOSED] if self.closed else [], {}
         if not self.closed and isinstance(found, Split) and found.outside:
-            notes = [_OPEN]
+            details["uncovered"] = tuple(uncovered(found, space))
+            notes.append(f"{_OPEN}: {', '.join(details['uncovered'])}")
         notes += [_LOOSE] if not found.is_split else []
         notes += [_OTHERS] if others else []
         endless = [name for name, one in uncertain.items() if Status.UNKNOWN in one.status]
@@ -135,7 +142,7 @@ class Missing:
         return Answer(
             table,
             METHOD,
-            details={"notes": tuple(note for note in notes if note)},
+            details={"notes": tuple(notes), **details},
             hard_bounds={name: one.bounds for name, one in uncertain.items()},
             uncertain=uncertain,
         )
@@ -198,7 +205,9 @@ def _uncertainty(
 
 
 def _status(span: Span) -> Status:
-    if span.low is None or span.high is None or math.isinf(span.low) or math.isinf(span.high):
+    if span.low is None or span.high is None:
+        return Status.EXACT  # null, whatever is missing
+    if math.isinf(span.low) or math.isinf(span.high):
         return Status.UNKNOWN
     return Status.EXACT if span.low == span.high and not span.may_be_null else Status.RANGE
 

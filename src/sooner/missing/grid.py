@@ -56,6 +56,14 @@ class Grid:
         """The atoms of an axis that a part touches."""
         return [n for n, slab in enumerate(self._slabs[axis]) if part & slab]
 
+    def whole_atoms(self, part: Part, axis: str) -> list[int]:
+        """The atoms of an axis that lie in a part whatever the other columns are."""
+        return [n for n, slab in enumerate(self._slabs[axis]) if not slab & ~part]
+
+    def slab(self, axis: str, atom: int) -> Part:
+        """All of the space along an atom of an axis."""
+        return self._slabs[axis][atom]
+
     def ends(self, axis: str, atom: int) -> tuple[int, int]:
         """The first and the last value of an atom."""
         starts = self.starts[axis]
