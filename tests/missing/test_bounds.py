@@ -116,6 +116,17 @@ def test_known_rows_are_counted_in() -> None:
     assert ends(found, "high") == (Decimal("20.50"), Decimal("149.99"))
 
 
+def test_large_sums_keep_their_digits() -> None:
+    big = Decimal("12345678901234567.89")
+    schema = pa.schema(
+        [("branch", pa.string()), ("price", pa.decimal128(20, 2)), ("n", pa.int64())]
+    )
+    rows = pa.table({"branch": ["Chicago"], "price": [big], "n": [2**62]}, schema=schema)
+    one = Constraint("branch = 'Chicago'", {"price": (0, 1), "n": (-1, 1)}, (1, 1))
+    found = answer("SELECT sum(price) AS s FROM sales", [one], rows)
+    assert ends(found, "s") == (big, big + 1)
+
+
 def test_groups_that_only_missing_rows_make() -> None:
     constraints = [CHICAGO, Constraint("branch = 'Boston'", {"price": (1, 2)}, (0, 3))]
     found = answer(

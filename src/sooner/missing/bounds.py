@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import tzinfo
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
 from typing import Any
@@ -79,11 +79,14 @@ class Missing:
             measure = None if one.of is None else space.axis(one.of)
             reach = [found.reach(questions[n], measure) for n in listed]
             ours = [self._known(known, n if n < len(groups) else None, one.of) for n in listed]
+            exact = [0] * len(listed)
+            if one.function == "sum":  # as exact as it is known, whatever the digits
+                exact = [value or 0 for value in table.column(place).to_pylist()]
+                ours = [replace(rows, total=0.0) for rows in ours]
             pairs = zip(reach, ours, strict=True)
             spans = [RANGES[one.function](found.program, seen, rows) for seen, rows in pairs]
-            uncertain[one.name] = _uncertainty(
-                spans, table.schema.types[place], one.function, measure
-            )
+            type_ = table.schema.types[place]
+            uncertain[one.name] = _uncertainty(spans, exact, type_, one.function, measure)
         return self._answer(table, uncertain, found, space, missing.others)
 
     def _space(self, known: pa.Table) -> Space:
@@ -196,12 +199,22 @@ def _number(value: Any) -> float | None:
 
 
 def _uncertainty(
-    spans: Sequence[Span], type_: pa.DataType, function: str, measure: Axis | None
+    spans: Sequence[Span],
+    exact: Sequence[Any],
+    type_: pa.DataType,
+    function: str,
+    measure: Axis | None,
 ) -> Uncertainty:
-    low = [_end(one.low, type_, function, measure, up=False) for one in spans]
-    high = [_end(one.high, type_, function, measure, up=True) for one in spans]
-    ends = Bounds(*(pa.chunked_array([pa.array(side, type_)]) for side in (low, high)))
-    return Uncertainty(ends, tuple(_status(one) for one in spans))
+    """Ranges in the type of the answer; ``exact`` is what is to be added to them."""
+    sides = []
+    for up, ends in ((False, [one.low for one in spans]), (True, [one.high for one in spans])):
+        typed = [_end(end, type_, function, measure, up) for end in ends]
+        if function == "sum":
+            typed = [
+                one if one is None else one + more for one, more in zip(typed, exact, strict=True)
+            ]
+        sides.append(pa.chunked_array([pa.array(typed, type_)]))
+    return Uncertainty(Bounds(*sides), tuple(_status(one) for one in spans))
 
 
 def _status(span: Span) -> Status:

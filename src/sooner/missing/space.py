@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime, tzinfo
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import product
 from typing import Any
 
@@ -116,8 +116,9 @@ def _both(one: Box, other: Box) -> dict[str, Spans]:
     return {**one, **other, **shared}
 
 
+@lru_cache(maxsize=10_000)  # reading thousands of constraints takes longer than asking them
 def condition_of(text: str) -> exp.Expr:
-    """A condition that somebody wrote."""
+    """A condition that somebody wrote; not to be changed."""
     try:
         return sqlglot.parse_one(text, dialect="spark")
     except sqlglot.errors.SqlglotError as error:
