@@ -89,3 +89,20 @@ def test_a_home_belongs_to_one_catalog(tmp_path: Path) -> None:
     with pytest.raises(CatalogError, match="another catalog"):
         Catalog(tmp_path / "other.sqlite")
     Catalog(home).close()
+
+
+def test_a_catalog_that_another_process_opens_at_the_same_moment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other one has noted the claim of both after we looked for it."""
+    home = Home(tmp_path / "home")
+    claims = Home._claims
+
+    def after_the_other(self: Home) -> set[Path]:
+        (self.data / ".catalog-mine").touch()
+        return claims(self)
+
+    monkeypatch.setattr(Home, "_claims", after_the_other)
+    home.claim("mine")
+    with pytest.raises(CatalogError, match="another catalog"):
+        home.claim("another")

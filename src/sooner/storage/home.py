@@ -109,7 +109,8 @@ class Home:
             return
         try:
             self.data.mkdir(exist_ok=True)
-            others = self._claims()
+            # The same catalog may be opened by another process just now.
+            others = self._claims() - {mine}
             if not others:
                 mine.touch()
                 # Two new catalogs may come here together: each then sees the other and gives way.
