@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
     from sooner import Database
 
+pytestmark = pytest.mark.simulation
+
 MANY = int(os.environ.get("SOONER_FUZZ_EXAMPLES", "500"))
 WORLDS = 4
 
