@@ -123,5 +123,10 @@ def _column(scalar: Scalar) -> str:
 
 def _described(plan: Relation) -> str:
     name = type(plan).__name__
-    known = {"Filter": "HAVING", "Project": "arithmetic over aggregates", "Limit": "LIMIT"}
+    known = {
+        "Filter": "HAVING",
+        "Project": "arithmetic over aggregates",
+        "Limit": "LIMIT",
+        "Opaque": "something that only Spark understands",
+    }
     return known.get(name, f"{'an' if name[0] in 'AEIOU' else 'a'} {name.lower()}")

@@ -58,7 +58,7 @@ class Axis:
         if fits_64_bits(self.type):
             return "decimal"
         raise NotSupported(
-            f"A synopsis cannot go by {self.name}, which is of type {self.type}. It takes numbers "
+            f"Conditions cannot go by {self.name}, which is of type {self.type}. They take numbers "
             f"(decimals of up to {DIGITS} digits), dates, timestamps, booleans and strings."
         )
 

@@ -89,6 +89,6 @@ def _moment(scalar: exp.Expr, axis: Axis, zone: tzinfo) -> datetime:
 
 def _not_fitting(scalar: exp.Expr, axis: Axis) -> CannotAnswer:
     return CannotAnswer(
-        f"{axis.name} is of type {axis.type} and is compared with {scalar.sql('spark')}: a synopsis "
-        "compares it with plain constants of that type only."
+        f"{axis.name} is of type {axis.type} and is compared with {scalar.sql('spark')}: only "
+        "plain constants of that type can be compared with it."
     )
