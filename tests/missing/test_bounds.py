@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, date
 from decimal import Decimal
 from functools import cache
@@ -193,6 +194,18 @@ def test_an_end_that_nobody_knows_is_open() -> None:
     assert any("no end" in note for note in found.remarks)
     many = Constraint("branch = 'Chicago'", {"weight": (0, 1)}, (0, None))
     assert ends(answer("SELECT sum(weight) AS s FROM sales", [many]), "s")[1] == float("inf")
+
+
+def test_constraints_of_other_tables_do_not_matter() -> None:
+    elsewhere = Constraint("whatever = 1", {"other": (0, 1)}, (3, 5), table="returns")
+    here = replace(CHICAGO, table="Sales")
+    text = (
+        "SELECT branch, count(*) AS c, max(price) AS h, avg(weight) AS a FROM sales GROUP BY branch"
+    )
+    assert by_group(answer(text, [elsewhere, here]), "c")["Chicago"] == (2, 7)
+    found = answer(text, [elsewhere])
+    assert by_group(found, "c") == {"Chicago": (2, 2), "New York": (1, 1), None: (1, 1)}
+    assert set(found.status("a")) == set(found.status("h")) == {Status.EXACT}
 
 
 def test_an_average_of_ever_more_rows() -> None:

@@ -36,7 +36,7 @@ _OPEN = "rows may be missing of which no constraint says anything"
 
 @dataclass(frozen=True)
 class Missing:
-    """A question about a table of which rows are missing.
+    """A question about a table of which rows are missing; constraints of other tables do not matter.
 
     ``schema`` are the columns of the table and ``contract`` those of the answer; with ``closed`` every
     missing row fulfils one of the constraints. Moments are read in ``zone``.
@@ -53,19 +53,20 @@ class Missing:
         """What is known, and the range of all; ``run`` answers SQL over the known rows."""
         require_constraints(self.constraints)
         known = run(self.asked.text)
+        constraints = self._constraints
         space = self._space(known)
         where = _all_of(space, self.asked)
         keys = [space.axis(key) for key in self.asked.keys]
         columns = [known.column(f"__key_{n}") for n in range(len(keys))]
         groups = codes_of(keys, columns) if keys else [()]
-        rows = [box for region in regions_of(space, self.constraints) for box in region.rows]
+        rows = [box for region in regions_of(space, constraints) for box in region.rows]
         missing = possible_groups(rows, where, keys) if keys else Groups((), others=False)
         there = set(groups)
         new = [group for group in missing.codes if group not in there]
         questions = [_of_group(where, keys, group) for group in (*groups, *new)]
-        found = worlds(space, self.constraints, questions, self.asked.measures, self.closed)
+        found = worlds(space, constraints, questions, self.asked.measures, self.closed)
         if not found.program.is_possible():
-            raise ConstraintViolation(described(conflicting(space, self.constraints)))
+            raise ConstraintViolation(described(conflicting(space, constraints)))
         listed = [
             n for n in range(len(questions)) if n < len(groups) or _can_be(found, questions[n])
         ]
@@ -93,7 +94,13 @@ class Missing:
         columns = [known.column(f"__key_{n}") for n in range(len(self.asked.keys))]
         texts = [one for one in columns if pa.types.is_string(one.type)]
         words = {word for one in texts for word in one.unique().to_pylist() if word is not None}
-        return space_of(self.schema, self.constraints, self.asked.where, words, self.zone)
+        return space_of(self.schema, self._constraints, self.asked.where, words, self.zone)
+
+    @property
+    def _constraints(self) -> list[Constraint]:
+        """Those about this table."""
+        table = self.asked.table.lower()
+        return [one for one in self.constraints if one.table is None or one.table.lower() == table]
 
     def _known_values(
         self, known: pa.Table, keys: Sequence[Axis], new: Sequence[tuple[int, ...]]
