@@ -31,9 +31,9 @@ from sooner.engine.writing import reservation, retried
 from sooner.errors import CatalogError, InvalidArgument, SchemaChanged
 from sooner.explain import table_infos
 from sooner.frame import Frame
-from sooner.missing.asked import asked_of
-from sooner.missing.bounds import Missing
+from sooner.missing.answering import missing_answer
 from sooner.missing.constraint import Constraint
+from sooner.missing.joins import JoinedTable
 from sooner.prepare import Prepared, opaque, prepare
 from sooner.progressive.controller import Progress
 from sooner.progressive.gates import CannotGate
@@ -378,15 +378,18 @@ class Database:
         self, prepared: Prepared, constraints: Sequence[Constraint], closed: bool
     ) -> Answer:
         start = perf_counter()
-        asked = asked_of(prepared.plan)
-        (name,) = prepared.tables
-        table = self._fresh(name)
-        contract = arrow_contract(self.spark, prepared.columns)
-        missing = Missing(
-            asked, constraints, table.columns, contract, session_zone(self._session), closed
+        tables = self._tables(prepared.tables)
+        found = missing_answer(
+            prepared.plan,
+            {one.name.lower(): JoinedTable(one.columns, one.key) for one in tables},
+            constraints,
+            session_zone(self._session),
+            arrow_contract(self.spark, prepared.columns),
+            lambda text: self._exact(self._prepare(text, {})).to_arrow(),
+            lambda: self._exact(prepared).to_arrow(),
+            closed,
         )
-        found = missing.answer(lambda text: self._exact(self._prepare(text, {})).to_arrow())
-        versions = {table.name: table.version}
+        versions = {table.name: table.version for table in tables}
         return replace(found, as_of=versions, elapsed=perf_counter() - start)
 
     def _answers(self, prepared: Prepared, request: Request) -> Answers:

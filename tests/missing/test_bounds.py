@@ -58,7 +58,7 @@ def answer(
     plan = plan_query(text, {"sales": SALES})
     asked = asked_of(plan)
     contract = run(asked.text).schema
-    names = [one.name for one in asked.outputs]
+    names = run(text).schema.names
     fields = [contract.field(n).with_name(name) for n, name in enumerate(names)]
     return Missing(asked, constraints, SALES, pa.schema(fields), UTC, closed).answer(run)
 
@@ -312,6 +312,11 @@ def test_no_constraints_and_other_things() -> None:
     for given in ([], [3], "n = 1"):
         with pytest.raises(InvalidArgument):
             answer("SELECT count(*) AS c FROM sales", given)  # type: ignore[arg-type]
+
+
+def test_an_output_that_is_called_like_a_column() -> None:
+    found = answer("SELECT count(*) AS price FROM sales", [CHICAGO])
+    assert ends(found, "price") == (4, 9)
 
 
 def test_it_is_shown_as_a_range() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -85,6 +86,27 @@ def test_the_truth_is_in_the_range(opened: Database, measure: str, over: list[st
                 )
                 assert low is None or low <= row[name], (text, row, low, high)
                 assert high is None or row[name] <= high, (text, row, low, high)
+
+
+def test_the_truth_of_a_join_is_in_the_range(opened: Database) -> None:
+    text = """SELECT count(*) AS c, sum(l.light) AS s FROM {} AS l JOIN known AS r
+        ON l.hour = r.hour AND l.device = r.device WHERE l.hour < 3 AND r.kind = 'in'"""
+    found = opened.sql(text.format("known")).bounds(
+        [
+            replace(one, table="nothing")
+            for one in sooner.suggest(opened.table("missing"), "light", ["hour"], 5)
+        ]
+    )
+    assert found.relative_error == 0.0
+    gone = (
+        opened.table("missing").filter("hour < 3").agg(["count(*) AS n, max(light) AS h"]).exact()
+    )
+    (row,) = gone.to_arrow().to_pylist()
+    one = Constraint("hour < 3", {"light": (0, row["h"])}, (0, row["n"]), table="known")
+    two = opened.sql(text.format("known")).bounds([one])
+    truth = opened.sql(text.format("everything")).exact().to_arrow().to_pylist()[0]
+    for name in ("c", "s"):
+        assert two.bounds[name].low[0].as_py() <= truth[name] <= two.bounds[name].high[0].as_py()
 
 
 def test_what_is_checked(opened: Database) -> None:

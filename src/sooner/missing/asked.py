@@ -61,8 +61,8 @@ class Asked:
         return f"SELECT {', '.join(items)} FROM {quote(self.table)}{where}{groups}"
 
 
-def asked_of(plan: Relation) -> Asked:
-    """What a plan asks. Raises :class:`NotSupported` for what has no range yet."""
+def aggregate_of(plan: Relation) -> tuple[Aggregate, dict[str, str]]:
+    """The aggregate at the top of a plan, and what each output is called there."""
     names = {name: name for name in plan.names}
     while not isinstance(plan, Aggregate):
         if isinstance(plan, Sort):
@@ -73,13 +73,19 @@ def asked_of(plan: Relation) -> Asked:
             plan = plan.child
         else:
             raise NotSupported(
-                "Ranges are for COUNT, SUM, AVG, MIN and MAX of columns of one table, with WHERE and "
-                f"GROUP BY; this query has {_described(plan)}."
+                "Ranges are for COUNT, SUM, AVG, MIN and MAX of columns, with WHERE and GROUP BY; this "
+                f"query has {described(plan)}."
             )
-    scan, where, inner = _rows(plan.child)
+    return plan, names
+
+
+def asked_of(query: Relation) -> Asked:
+    """What a plan asks. Raises :class:`NotSupported` for what has no range yet."""
+    plan, names = aggregate_of(query)
+    scan, where, inner = rows_of(plan.child)
     functions: dict[str, Output] = {}
     for key in plan.keys:
-        functions[key] = Output(key, None, _column(inner[key]))
+        functions[key] = Output(key, None, column_of(inner[key]))
     for item in plan.aggregates:
         call = aggregate_call(item.scalar)
         function = _FUNCTIONS.get(type(call)) if call is item.scalar else None
@@ -89,39 +95,41 @@ def asked_of(plan: Relation) -> Asked:
             functions[item.name] = Output(item.name, function, None)
         else:
             functions[item.name] = Output(
-                item.name, function, _column(substitute(call.this, inner))
+                item.name, function, column_of(substitute(call.this, inner))
             )
     outputs = tuple(
         Output(name, functions[below].function, functions[below].of)
         for name, below in names.items()
     )
-    keys = tuple(_column(inner[key]) for key in plan.keys)
+    keys = tuple(column_of(inner[key]) for key in plan.keys)
     return Asked(scan.table, where, keys, outputs)
 
 
-def _rows(plan: Relation) -> tuple[Scan, tuple[Scalar, ...], Mapping[str, Scalar]]:
+def rows_of(plan: Relation) -> tuple[Scan, tuple[Scalar, ...], Mapping[str, Scalar]]:
     """The table below an aggregate, the conditions on it, and what each column is of the table's own."""
     match plan:
         case Scan():
             own = zip(plan.names, plan.sources, strict=True)
             return plan, (), {name: column(source) for name, source in own}
         case Filter():
-            scan, where, names = _rows(plan.child)
+            scan, where, names = rows_of(plan.child)
             found = [substitute(part, names) for part in conjuncts(plan.condition)]
             return scan, (*where, *found), names
         case Project():
-            scan, where, names = _rows(plan.child)
+            scan, where, names = rows_of(plan.child)
             return scan, where, {one.name: substitute(one.scalar, names) for one in plan.items}
-    raise NotSupported(f"Ranges are for queries of one table; this one has {_described(plan)}.")
+    raise NotSupported(f"Ranges are for queries of one table; this one has {described(plan)}.")
 
 
-def _column(scalar: Scalar) -> str:
+def column_of(scalar: Scalar) -> str:
+    """The column that a scalar is; anything else has no range."""
     if not is_column(scalar):
         raise NotSupported(f"Ranges are for plain columns, not for {scalar.sql('spark')}.")
     return str(scalar.name)
 
 
-def _described(plan: Relation) -> str:
+def described(plan: Relation) -> str:
+    """What a part of a plan is called in SQL."""
     name = type(plan).__name__
     known = {
         "Filter": "HAVING",

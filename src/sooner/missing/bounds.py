@@ -28,7 +28,7 @@ from sooner.synopses.conditions import Box
 from sooner.synopses.spans import ALL, Spans
 
 METHOD = "range over missing rows"
-_CLOSED = "every missing row is taken to fulfil one of the constraints"
+CLOSED = "every missing row is taken to fulfil one of the constraints"
 _LOOSE = "constraints overlap too much to be taken apart: the range is wider than it had to be"
 _OTHERS = "rows of groups that are not listed may be missing too"
 _OPEN = "rows may be missing of which no constraint says anything"
@@ -87,7 +87,9 @@ class Missing:
             pairs = zip(reach, ours, strict=True)
             spans = [RANGES[one.function](found.program, seen, rows) for seen, rows in pairs]
             type_ = table.schema.types[place]
-            uncertain[one.name] = _uncertainty(spans, exact, type_, one.function, measure)
+            # In a plan names are unique, so that it may call a column something else.
+            name = self.contract.names[place]
+            uncertain[name] = uncertainty(spans, type_, one.function, measure, exact)
         return self._answer(table, uncertain, found, space, missing.others)
 
     def _space(self, known: pa.Table) -> Space:
@@ -141,7 +143,7 @@ class Missing:
         space: Space,
         others: bool,
     ) -> Answer:
-        notes, details = [_CLOSED] if self.closed else [], {}
+        notes, details = [CLOSED] if self.closed else [], {}
         if not self.closed and isinstance(found, Split) and found.outside:
             details["uncovered"] = tuple(uncovered(found, space))
             notes.append(f"{_OPEN}: {', '.join(details['uncovered'])}")
@@ -205,21 +207,20 @@ def _number(value: Any) -> float | None:
     return float(moment.cast(whole).as_py())
 
 
-def _uncertainty(
+def uncertainty(
     spans: Sequence[Span],
-    exact: Sequence[Any],
     type_: pa.DataType,
-    function: str,
-    measure: Axis | None,
+    function: str = "avg",
+    measure: Axis | None = None,
+    exact: Sequence[Any] = (),
 ) -> Uncertainty:
-    """Ranges in the type of the answer; ``exact`` is what is to be added to them."""
+    """Ranges in the type of the answer; ``exact`` is what is to be added to sums."""
     sides = []
     for up, ends in ((False, [one.low for one in spans]), (True, [one.high for one in spans])):
         typed = [_end(end, type_, function, measure, up) for end in ends]
         if function == "sum":
-            typed = [
-                one if one is None else one + more for one, more in zip(typed, exact, strict=True)
-            ]
+            pairs = zip(typed, exact, strict=True)
+            typed = [one if one is None else one + more for one, more in pairs]
         sides.append(pa.chunked_array([pa.array(typed, type_)]))
     return Uncertainty(Bounds(*sides), tuple(_status(one) for one in spans))
 
@@ -242,11 +243,11 @@ def _end(
         assert measure is not None
         return values_of(measure, [int(value)], type_)[0].as_py()
     if pa.types.is_decimal(type_):
-        # Sums of decimals are decimals: the nearest one is it. Averages are rounded outwards.
+        # Sums of decimals are decimals: the nearest one is it. Others are rounded outwards.
         nearest = ROUND_HALF_EVEN if function != "avg" else ROUND_CEILING if up else ROUND_FLOOR
         return Decimal(repr(float(value))).quantize(Decimal(1).scaleb(-type_.scale), nearest)
     if pa.types.is_integer(type_):
-        return round(value)
+        return math.ceil(value) if up else math.floor(value)
     # Adding floating numbers in another order gives another last digit.
     slip = 0.0 if function in ("min", "max") else abs(value) * 1e-14
     return value + slip if up else value - slip
