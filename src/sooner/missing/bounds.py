@@ -216,8 +216,18 @@ def uncertainty(
 ) -> Uncertainty:
     """Ranges in the type of the answer; ``exact`` is what is to be added to sums."""
     sides = []
-    for up, ends in ((False, [one.low for one in spans]), (True, [one.high for one in spans])):
-        typed = [_end(end, type_, function, measure, up) for end in ends]
+    for up in (False, True):
+        typed = [
+            # What is one value is that value: nothing to round outwards.
+            _end(
+                one.high if up else one.low,
+                type_,
+                "min" if one.low == one.high else function,
+                measure,
+                up,
+            )
+            for one in spans
+        ]
         if function == "sum":
             pairs = zip(typed, exact, strict=True)
             typed = [one if one is None else one + more for one, more in pairs]

@@ -116,7 +116,8 @@ def _counted(
     ]
     numbered = history.select(part, *(quote(name) for name in bounded))
     found = numbered.agg(["count(*) AS n", *ends], by="part").exact().to_arrow().to_pylist()
-    conditions = dict(_conditions(tree, axes, [f"{quote(measure)} IS NOT NULL"]))
+    there = [f"{quote(name)} IS NOT NULL" for name in bounded]
+    conditions = dict(_conditions(tree, axes, there))
     made = []
     for row in sorted(found, key=lambda row: int(row["part"])):
         if row["part"] >= 0:
