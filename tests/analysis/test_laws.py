@@ -8,7 +8,6 @@ from collections.abc import Iterable
 from itertools import combinations, count
 from zlib import crc32
 
-import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from plan_oracle import Row, Table, rows_of
@@ -25,8 +24,6 @@ from sooner.analysis import (
     primary_key,
 )
 from sooner.analysis.types import hashed_as
-
-pytestmark = pytest.mark.simulation
 
 laws = settings(
     max_examples=int(os.environ.get("SOONER_FUZZ_EXAMPLES", "20")),

@@ -52,7 +52,6 @@ def aggregate(text: str) -> Aggregate:
     return next(node for node in walk(plan) if isinstance(node, Aggregate))
 
 
-@pytest.mark.simulation
 @pytest.mark.parametrize("name", QUERIES)
 @given(rows=tables)
 def test_the_sums_are_the_same(name: str, rows: list[tuple[int | None, ...]]) -> None:

@@ -8,13 +8,10 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-import pytest
 from storage_places import COLUMNS, Place
 
 from sooner.errors import SoonerError, TableExists, WriteConflict
 from sooner.storage import Change, DataFile, Scramble, Source, Table
-
-pytestmark = pytest.mark.simulation
 
 PROCESSES = 4
 

@@ -213,7 +213,6 @@ def test_the_home_must_be_the_catalogs(catalog: Catalog, tmp_path: Path) -> None
         vacuum(Home(tmp_path / "other"), catalog)
 
 
-@pytest.mark.simulation
 def test_writers_and_vacuums_at_once_lose_nothing(
     home: Home, catalog: Catalog, make_table: Make
 ) -> None:

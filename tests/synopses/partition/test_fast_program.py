@@ -71,7 +71,6 @@ def test_leaves_to_spare_are_not_wasted_on_zeros() -> None:
     assert worst_error(items, boundaries, "sum", 0.0) < 0.5 * equal
 
 
-@pytest.mark.simulation
 @pytest.mark.parametrize("focus", ["sum", "avg"])
 def test_it_is_quick(focus: Focus) -> None:
     """Some tenths of a second on a quiet machine; the limit is for one that is not."""
