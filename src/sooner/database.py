@@ -33,7 +33,7 @@ from sooner.explain import table_infos
 from sooner.frame import Frame
 from sooner.missing.answering import missing_answer
 from sooner.missing.constraint import Constraint
-from sooner.missing.joins import JoinedTable
+from sooner.missing.joins import Declared
 from sooner.prepare import Prepared, opaque, prepare
 from sooner.progressive.controller import Progress
 from sooner.progressive.gates import CannotGate
@@ -381,7 +381,7 @@ class Database:
         tables = self._tables(prepared.tables)
         found = missing_answer(
             prepared.plan,
-            {one.name.lower(): JoinedTable(one.columns, one.key) for one in tables},
+            {one.name.lower(): Declared(one.columns, one.key) for one in tables},
             constraints,
             session_zone(self._session),
             arrow_contract(self.spark, prepared.columns),

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
     from sooner import Database
 
-
 MANY = int(os.environ.get("SOONER_FUZZ_EXAMPLES", "500"))
 WORLDS = 4
 

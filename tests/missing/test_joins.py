@@ -18,7 +18,7 @@ from sooner.errors import ConstraintViolation, InvalidArgument, NotSupported
 from sooner.missing.answering import missing_answer
 from sooner.missing.constraint import Constraint
 from sooner.missing.cover import cover_bound
-from sooner.missing.joins import JoinedTable
+from sooner.missing.joins import Declared
 from sooner.rewrites import rewrite
 from sooner.sql import plan_query
 
@@ -58,7 +58,7 @@ def answer(
     keys: Mapping[str, tuple[str, ...]] | None = None,
 ) -> Answer:
     plan = rewrite(plan_query(text, SCHEMAS)).plan
-    declared = {n: JoinedTable(schema, (keys or {}).get(n, ())) for n, schema in SCHEMAS.items()}
+    declared = {n: Declared(schema, (keys or {}).get(n, ())) for n, schema in SCHEMAS.items()}
     known = run(text, tables)
     return missing_answer(
         plan,

@@ -14,12 +14,12 @@ from sooner.missing.asked import asked_of
 from sooner.missing.bounds import Missing
 from sooner.missing.constraint import Constraint
 from sooner.missing.joined import joined_of
-from sooner.missing.joins import JoinedTable, MissingJoin
+from sooner.missing.joins import Declared, MissingJoin
 
 
 def missing_answer(
     plan: Relation,
-    tables: Mapping[str, JoinedTable],
+    tables: Mapping[str, Declared],
     constraints: Sequence[Constraint],
     zone: tzinfo,
     contract: pa.Schema,

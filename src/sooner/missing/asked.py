@@ -12,17 +12,8 @@ from sooner.algebra.relation import aggregate_call
 from sooner.algebra.scalar import Scalar, column, conjuncts, is_column, substitute
 from sooner.errors import NotSupported
 from sooner.sql import quote
-
-_FUNCTIONS = {exp.Count: "count", exp.Sum: "sum", exp.Avg: "avg", exp.Min: "min", exp.Max: "max"}
-
-
-@dataclass(frozen=True)
-class Output:
-    """A column of the answer: a function of a column (``None`` for COUNT(*)), or a column of groups."""
-
-    name: str
-    function: str | None
-    of: str | None
+from sooner.synopses.question import FUNCTIONS
+from sooner.synopses.question import Asked as Output
 
 
 @dataclass(frozen=True)
@@ -88,7 +79,7 @@ def asked_of(query: Relation) -> Asked:
         functions[key] = Output(key, None, column_of(inner[key]))
     for item in plan.aggregates:
         call = aggregate_call(item.scalar)
-        function = _FUNCTIONS.get(type(call)) if call is item.scalar else None
+        function = FUNCTIONS.get(type(call)) if call is item.scalar else None
         if call is None or function is None or call.args.get("expressions"):
             raise NotSupported(f"There is no range for {item.scalar.sql('spark')} yet.")
         if isinstance(call.this, exp.Star | exp.Literal) and function == "count":

@@ -101,8 +101,7 @@ class Missing:
     @property
     def _constraints(self) -> list[Constraint]:
         """Those about this table."""
-        table = self.asked.table.lower()
-        return [one for one in self.constraints if one.table is None or one.table.lower() == table]
+        return [one for one in self.constraints if one.is_about(self.asked.table)]
 
     def _known_values(
         self, known: pa.Table, keys: Sequence[Axis], new: Sequence[tuple[int, ...]]

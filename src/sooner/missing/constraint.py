@@ -53,6 +53,10 @@ class Constraint:
         """What to call it: its name, else its condition."""
         return self.name or self.where or "all missing rows"
 
+    def is_about(self, table: str) -> bool:
+        """Whether it speaks of rows of this table."""
+        return self.table is None or self.table.lower() == table.lower()
+
 
 def _rows(given: Any) -> tuple[int, int | None]:
     example = "rows= takes the fewest and the most rows, as in (0, 5)"

@@ -16,7 +16,8 @@ from sooner.algebra.scalar import (
     substitute,
 )
 from sooner.errors import NotSupported
-from sooner.missing.asked import Output, aggregate_of, column_of, rows_of
+from sooner.missing.asked import aggregate_of, column_of, rows_of
+from sooner.synopses.question import Asked as Output
 
 
 @dataclass(frozen=True)

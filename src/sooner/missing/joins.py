@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import tzinfo
-from functools import cached_property
+from functools import cache, cached_property, partial
 
 import numpy as np
 import pyarrow as pa
@@ -34,7 +34,7 @@ _KEYS = "the keys that were declared hold for missing rows too"
 
 
 @dataclass(frozen=True)
-class JoinedTable:
+class Declared:
     """What is declared of a table: its columns, and its key if it has one."""
 
     schema: Schema
@@ -60,7 +60,7 @@ class MissingJoin:
 
     asked: Joined
     constraints: Sequence[Constraint]
-    tables: Mapping[str, JoinedTable]
+    tables: Mapping[str, Declared]
     zone: tzinfo
 
     def answer(self, exact: Callable[[], pa.Table], run: Callable[[str], pa.Table]) -> Answer:
@@ -73,12 +73,11 @@ class MissingJoin:
                 'sooner.Constraint(…, table="sales").'
             )
         known = exact()
+        size = cache(partial(self._size, run))
         uncertain = {}
         for place, (output, of) in enumerate(zip(self.asked.outputs, self.asked.of, strict=True)):
-            sizes = [
-                self._size(n, output.of if n == of else None, run)
-                for n in range(len(self.asked.sides))
-            ]
+            sides = range(len(self.asked.sides))
+            sizes = [size(n, output.of if n == of else None) for n in sides]
             span = self._span(sizes, of, known.column(place)[0].as_py())
             field = known.schema.field(place)
             uncertain[field.name] = uncertainty([span], field.type)
@@ -127,7 +126,7 @@ class MissingJoin:
             found.append({*joined.values(), *apart})
         return found
 
-    def _size(self, place: int, measure: str | None, run: Callable[[str], pa.Table]) -> _Size:
+    def _size(self, run: Callable[[str], pa.Table], place: int, measure: str | None) -> _Size:
         side = self.asked.sides[place]
         table = self.tables[side.table.lower()]
         items = ["count(*) AS n"]
@@ -139,7 +138,7 @@ class MissingJoin:
         (known,) = run(f"SELECT {', '.join(items)} FROM {quote(side.table)}{where}").to_pylist()
         number = float(known["n"])
         gains, losses = (abs(float(known.get(name) or 0)) for name in ("gains", "losses"))
-        mine = [one for one in self.constraints if _is_about(one, side.table)]
+        mine = [one for one in self.constraints if one.is_about(side.table)]
         if not mine:
             return _Size(number, number, (gains, gains), (losses, losses))
         space: Space = space_of(table.schema, mine, side.where, [], self.zone)
@@ -162,7 +161,3 @@ class MissingJoin:
 def _product(sizes: Sequence[float]) -> float:
     """No rows with however many others are no rows."""
     return 0.0 if 0 in sizes else math.prod(sizes)
-
-
-def _is_about(constraint: Constraint, table: str) -> bool:
-    return constraint.table is None or constraint.table.lower() == table.lower()

@@ -17,7 +17,7 @@ from sooner.synopses.conditions import Conditions
 from sooner.synopses.spans import Spans
 
 Function: TypeAlias = Literal["count", "sum", "avg", "min", "max"]
-_FUNCTIONS: dict[type[exp.Expr], Function] = {
+FUNCTIONS: dict[type[exp.Expr], Function] = {
     exp.Count: "count",
     exp.Sum: "sum",
     exp.Avg: "avg",
@@ -132,7 +132,7 @@ def _asked(item: exp.Expr, groups: tuple[str, ...]) -> Asked:
         if scalar.name.lower() not in {one.lower() for one in groups}:
             raise CannotAnswer(f"{scalar.name} is neither aggregated nor grouped by.")
         return Asked(alias or scalar.name, None, scalar.name)
-    function = _FUNCTIONS.get(type(scalar))
+    function = FUNCTIONS.get(type(scalar))
     of = scalar.this
     if function is None or scalar.args.get("expressions"):
         raise CannotAnswer(
