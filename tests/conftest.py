@@ -55,7 +55,7 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_sessionfinish() -> None:
-    gc.unfreeze()
+    gc.unfreeze()  # DuckDB complains of what is left at the end
 
 
 @pytest.fixture(scope="session")

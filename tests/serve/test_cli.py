@@ -11,7 +11,8 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from sooner.serve.cli import app
-from sooner.serve.options import seconds, share
+
+pytestmark = pytest.mark.spark
 
 
 @pytest.fixture
@@ -183,19 +184,6 @@ def test_errors_are_one_line_and_exit_1(run, trips, args, says) -> None:
     assert done.exit_code == 1
     assert done.stderr.startswith("Error: ") and says in done.stderr
     assert "Traceback" not in done.output
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [("5s", 5.0), ("500ms", 0.5), ("2m", 120.0), ("1.5", 1.5), (" 3 S ", 3.0), (".5h", 1800.0)],
-)
-def test_times(text, expected) -> None:
-    assert seconds("--within", text) == pytest.approx(expected)
-
-
-@pytest.mark.parametrize(("text", "expected"), [("1%", 0.01), ("0.01", 0.01), (" 2.5 % ", 0.025)])
-def test_shares(text, expected) -> None:
-    assert share("--error", text, "1%") == pytest.approx(expected)
 
 
 def test_tpch_is_made_once(run, tmp_path) -> None:

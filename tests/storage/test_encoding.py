@@ -49,7 +49,6 @@ def test_values_read_back_equal_and_of_the_same_type(value: Any) -> None:
 
 
 @given(FACTS)
-@settings(max_examples=50)
 def test_facts_read_back_equal(facts: TableFacts) -> None:
     assert decode_facts(encode_facts(facts)) == facts
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import atexit
 from datetime import UTC
+from functools import cache
 from typing import Any
 
 import duckdb
@@ -65,14 +67,20 @@ def made(
     return Synopsis(lambda: summary, summary.definition, UTC)
 
 
+@cache
+def _duckdb() -> duckdb.DuckDBPyConnection:
+    atexit.register(_duckdb.cache_clear)  # DuckDB complains of what is open at the end
+    return duckdb.connect(config={"threads": 1})
+
+
 class Truth:
     """DuckDB's answers about the same table."""
 
     def __init__(self, table: pa.Table) -> None:
-        self._connection = duckdb.connect(config={"threads": 1})
+        self._connection = _duckdb().cursor()
         self._connection.execute("SET TimeZone = 'UTC'")
         self._connection.register("given", table)
-        self._connection.execute("CREATE TABLE t AS SELECT * FROM given")
+        self._connection.execute("CREATE TEMP TABLE t AS SELECT * FROM given")
 
     def of(self, text: str) -> list[tuple[Any, ...]]:
         return self._connection.execute(text).fetchall()

@@ -6,7 +6,6 @@ import math
 from collections.abc import Collection, Sequence
 
 import numpy as np
-from scipy.optimize import linprog
 
 # In the program a table without limit is this large; if the cover needs it, there is no bound.
 _ENDLESS = 1e6
@@ -25,6 +24,8 @@ def cover_bound(
     >>> round(cover_bound([{"a", "b"}, {"b", "c"}], [100, 5], whole=0))
     500
     """
+    from scipy.optimize import linprog  # only joins of missing rows need to wait for it
+
     if any(size <= 0 for size in sizes):
         return 0.0
     columns = sorted({column for table in tables for column in table})

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import Bounds, LinearConstraint, milp
-from scipy.sparse import csr_array
 
 from sooner.missing.cells import Cells
 from sooner.statistics.arrays import Booleans, Floats
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 Counts = npt.NDArray[np.int64]
 
@@ -52,6 +54,8 @@ class Program:
 
     @cached_property
     def _member(self) -> csr_array:
+        from scipy.sparse import csr_array
+
         pairs = [(j, n) for n, cell in enumerate(self.cells.cells) for j in cell.inside]
         rows, columns = zip(*pairs, strict=True) if pairs else ((), ())
         shape = (len(self.fewest), len(self.cells.cells))
@@ -75,6 +79,9 @@ class Program:
             return self._one_by_one(weights, limits, floor)
         if (np.isinf(limits) & (weights > 0)).any() and self._is_unbounded(weights, limits, floor):
             return None
+        # Half a second of imports that only overlapping constraints need.
+        from scipy.optimize import Bounds, LinearConstraint, milp
+
         found = milp(
             -weights,
             integrality=np.ones(len(weights)),

@@ -25,7 +25,7 @@ def qualify(query: exp.Query, schemas: Mapping[str, Schema]) -> exp.Query:
         for table, schema in schemas.items()
     }
     try:
-        return sqlglot_qualify(
+        qualified = sqlglot_qualify(
             query.copy(),
             dialect="spark",
             schema=known,
@@ -34,6 +34,9 @@ def qualify(query: exp.Query, schemas: Mapping[str, Schema]) -> exp.Query:
         )
     except (OptimizeError, SchemaError, SqlglotParseError) as error:
         raise Untranslatable(f"names that cannot be resolved ({error})") from error
+    for node in qualified.walk():
+        node._meta = None  # places in the text: half of what it takes to copy a scalar
+    return qualified
 
 
 def _refuse_shadowing(select: exp.Select, schemas: Mapping[str, Schema]) -> None:

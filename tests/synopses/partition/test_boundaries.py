@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from partition_inputs import FOCI, items_from, rows
 
@@ -30,7 +30,6 @@ ALGORITHMS = {
 
 
 @pytest.mark.parametrize("how", ALGORITHMS)
-@settings(max_examples=30)
 @given(rows, st.integers(1, 12), st.sampled_from(FOCI), st.sampled_from([0.0, 0.01, 0.3, 1.0]))
 def test_codes_in_order_and_as_many_leaves_as_can_be(
     how: str, pairs, leaves: int, focus: Focus, delta: float

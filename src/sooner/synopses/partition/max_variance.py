@@ -99,12 +99,9 @@ class FastMaxVariance:
 
     def _variances(self, places: Integers) -> Floats:
         at = self.totals.take(places, axis=1)
-        rows = at[0, 1] - at[0, 0]
-        found = np.empty((len(self.queries), len(rows)))
-        for number, (begin, end) in enumerate(self.queries):
-            inside = at[:, end] - at[:, begin]
-            found[number] = _variance(inside, rows, self.smallest, self.mean)
-        return found
+        begins, ends = zip(*self.queries, strict=True)
+        inside = at.take(ends, axis=1) - at.take(begins, axis=1)
+        return _variance(inside, inside[0, 0], self.smallest, self.mean)
 
 
 def _variance(inside: Floats, rows: Floats | np.float64, smallest: int, mean: bool) -> Floats:
