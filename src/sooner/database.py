@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 from time import perf_counter
@@ -31,9 +30,8 @@ from sooner.engine.writing import reservation, retried
 from sooner.errors import CatalogError, InvalidArgument, SchemaChanged
 from sooner.explain import table_infos
 from sooner.frame import Frame
-from sooner.missing.answering import missing_answer
+from sooner.incomplete import Incomplete, declaration
 from sooner.missing.constraint import Constraint
-from sooner.missing.joins import Declared
 from sooner.prepare import Prepared, opaque, prepare
 from sooner.progressive.controller import Progress
 from sooner.progressive.gates import CannotGate
@@ -93,6 +91,7 @@ class Database:
         self._session: SparkSession | None = spark and open_session(spark, self._log)
         self._progress = progress
         self._without = tuple(without)
+        self._incomplete = Incomplete(self)
 
     def __enter__(self) -> Database:
         return self
@@ -121,10 +120,12 @@ class Database:
         schema: str | None = None,
         options: Mapping[str, str] | None = None,
         replace: bool = False,
+        missing: Sequence[Constraint] | None = None,
     ) -> Table:
         """Make files or a Spark view known under a name. Nothing is copied; the files stay yours.
 
         ``key`` is the primary key: columns that no two rows share, needed to delete or update rows.
+        ``missing`` says which rows may be missing: answers then always come with their range.
         """
         with job_group(self.spark, f"Registering {name}", self._progress):
             found = inspect(self.spark, name, source, format, schema, options or {})
@@ -137,6 +138,7 @@ class Database:
             found.files,
             facts=found.facts,
             replace=replace,
+            missing=None if missing is None else declaration(name, found.columns, missing),
         )
         return table
 
@@ -374,25 +376,16 @@ class Database:
         method = "exact, by Spark as written" if isinstance(prepared.plan, Opaque) else "exact"
         return Answer(table, method, as_of=versions, elapsed=perf_counter() - start)
 
-    def _bounds(
-        self, prepared: Prepared, constraints: Sequence[Constraint], closed: bool
-    ) -> Answer:
-        start = perf_counter()
-        tables = self._tables(prepared.tables)
-        found = missing_answer(
-            prepared.plan,
-            {one.name.lower(): Declared(one.columns, one.key) for one in tables},
-            constraints,
-            session_zone(self._session),
-            arrow_contract(self.spark, prepared.columns),
-            lambda text: self._exact(self._prepare(text, {})).to_arrow(),
-            lambda: self._exact(prepared).to_arrow(),
-            closed,
-        )
-        versions = {table.name: table.version for table in tables}
-        return replace(found, as_of=versions, elapsed=perf_counter() - start)
+    def _answers(
+        self,
+        prepared: Prepared,
+        request: Request,
+        missing: Sequence[Constraint] | None = None,
+    ) -> Answers:
+        """Answers that refine, with the range of all rows where some may be missing."""
+        return self._incomplete.answers(prepared, request, missing)
 
-    def _answers(self, prepared: Prepared, request: Request) -> Answers:
+    def _known_answers(self, prepared: Prepared, request: Request) -> Answers:
         """Answers that refine, or the exact one at once where there is nothing to stream."""
         with Streaming(self.spark) as streaming:
             progress = self._open_progress(streaming, prepared, request)

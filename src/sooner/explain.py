@@ -69,7 +69,8 @@ def _table(table: Table) -> str:
         f"scrambled by {', '.join(scramble.by)} into {scramble.blocks} blocks"
         for scramble in table.scrambles
     ]
-    return "; ".join([f"{table.name} version {table.version}: {rows}", *scrambles])
+    missing = ["rows may be missing: answers come with their range"] if table.missing else []
+    return "; ".join([f"{table.name} version {table.version}: {rows}", *scrambles, *missing])
 
 
 def table_infos(tables: Iterable[Table]) -> dict[str, TableInfo]:

@@ -20,6 +20,7 @@ from sooner.engine.exact import arrow_contract
 from sooner.engine.streaming import Streaming
 from sooner.errors import SoonerError
 from sooner.explain import table_infos
+from sooner.incomplete import declared
 from sooner.prepare import Prepared
 from sooner.progressive.controller import Progress
 from sooner.progressive.gates import CannotGate
@@ -67,6 +68,9 @@ class Family:
 
     def evolve(self, asked: Frame) -> None:
         """Give a Frame its answers to come, and those Frames theirs that can share its reading."""
+        if self._is_incomplete(asked):
+            asked._evolving = self._database._answers(asked.prepared, _AS_USUAL)
+            return
         answers = self._joined(asked)
         found = {asked: answers} if answers else self._begun(self._with_others(asked))
         for frame, theirs in found.items():
@@ -84,7 +88,16 @@ class Family:
     def _with_others(self, asked: Frame) -> list[Frame]:
         """A Frame, and the others that have not begun, in the order they were made."""
         others = [one for one in self._frames.values() if one is not asked]
-        return [asked, *(one for one in others if one._evolving is None)]
+        return [
+            asked,
+            *(one for one in others if one._evolving is None and not self._is_incomplete(one)),
+        ]
+
+    def _is_incomplete(self, frame: Frame) -> bool:
+        """Whether rows may be missing: such a Frame has more to say than what is read."""
+        with suppress(SoonerError):  # such as of a table that is gone
+            return bool(declared(self._database._tables(frame.prepared.tables)))
+        return False
 
     def _joined(self, asked: Frame) -> Answers | None:
         """The answers of a Frame for which all that it needs is kept already."""

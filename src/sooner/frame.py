@@ -70,8 +70,8 @@ class Frame:
         return self.prepared.text
 
     def exact(self) -> Answer:
-        """The exact answer, in one step."""
-        return self._database._exact(self.prepared)
+        """The exact answer, in one step; with its range where rows of a table may be missing."""
+        return self._database._incomplete.exact(self.prepared)
 
     def progress(
         self,
@@ -83,17 +83,19 @@ class Frame:
         within: float | None = None,
         slack: float = 2.0,
         stream: str | Sequence[str] | None = None,
+        missing: Sequence[Constraint] | None = None,
     ) -> Iterator[Answer]:
         """Answers that refine, from a small part of the data to all of it; the last has ``final``.
 
         It ends early when every cell is within ``error`` (0.01 for 1%), or ``within`` seconds. With
         ``batches`` it always goes in steps, however small the data; ``stream`` names the tables to read
-        in steps. Leave the loop to stop.
+        in steps. ``missing`` says which rows may be missing: intervals then are those of all rows, and
+        ``hard_bounds`` what is certain already. Leave the loop to stop.
         """
         wanted = None if stream is None else _many(stream)
         request = Request(batches, confidence, seed, error, within, slack, wanted)
         request.require_reads(self.prepared.tables)
-        return self._database._answers(self.prepared, request)
+        return self._database._answers(self.prepared, request, missing)
 
     def bounds(self, constraints: Sequence[Constraint], *, closed: bool = True) -> Answer:
         """The answer over the rows there are, with the range it can have whatever rows are missing.
@@ -101,7 +103,7 @@ class Frame:
         The constraints say what may be missing. With ``closed=False`` rows may also be missing where none
         of them says anything, and a range may have no end.
         """
-        return self._database._bounds(self.prepared, constraints, closed)
+        return self._database._incomplete.bounds(self.prepared, constraints, closed)
 
     def get(self) -> Answer:
         """The next answer of an evolving query: each call knows more, until it is final.

@@ -21,15 +21,20 @@ def read_constraints(path: str | Path) -> list[Constraint]:
         text = Path(path).read_text(encoding="utf-8")
     except FileNotFoundError:
         raise MissingFile(f"There is no file {path}.") from None
+    return constraints_of(text, str(path))
+
+
+def constraints_of(text: str, place: str) -> list[Constraint]:
+    """The constraints of a text as files have it; ``place`` is where it was found."""
     try:
         given = yaml.safe_load(text)
     except yaml.YAMLError as error:
-        raise InvalidArgument(f"{path} is not YAML: {error}") from None
+        raise InvalidArgument(f"{place} is not YAML: {error}") from None
     if not isinstance(given, list):
         raise InvalidArgument(
-            f"{path} should be a list of constraints, each with where, values and rows."
+            f"{place} should be a list of constraints, each with where, values and rows."
         )
-    return [_constraint(one, f"{path}, constraint {n}") for n, one in enumerate(given, start=1)]
+    return [_constraint(one, f"{place}, constraint {n}") for n, one in enumerate(given, start=1)]
 
 
 def _constraint(given: Any, place: str) -> Constraint:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -15,19 +15,21 @@ from sooner.synopses.conditions import Box
 from sooner.synopses.spans import ALL
 
 MOST_GROUPS = 10_000
+# A value of each column that is grouped by, as its number.
+Group: TypeAlias = tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class Groups:
     """Combinations of values; ``others`` says whether there may be more than can be listed."""
 
-    codes: tuple[tuple[int, ...], ...]
+    codes: tuple[Group, ...]
     others: bool
 
 
 def possible_groups(rows: Iterable[Box], question: Sequence[Box], keys: Sequence[Axis]) -> Groups:
     """The groups that rows of some boxes can fall into, if a question asks about them."""
-    found: dict[tuple[int, ...], None] = {}
+    found: dict[Group, None] = {}
     others = False
     for box, asked in product(rows, question):
         names = {*box, *asked}

@@ -20,13 +20,14 @@ from sooner.algebra.scalar import all_of
 from sooner.algebra.schema import Schema
 from sooner.answer import Answer
 from sooner.errors import ConstraintViolation, InvalidArgument
-from sooner.missing.bounds import CLOSED, METHOD, require_constraints, uncertainty
+from sooner.missing.bounds import CLOSED, METHOD, require_constraints
 from sooner.missing.conflicts import conflicting, described
 from sooner.missing.constraint import Constraint
 from sooner.missing.cover import cover_bound
 from sooner.missing.joined import Joined
 from sooner.missing.ranges import Known, Span, count_range, sum_range
 from sooner.missing.space import Space, space_of
+from sooner.missing.typed import uncertainty
 from sooner.missing.worlds import worlds
 from sooner.sql import quote
 

@@ -17,6 +17,7 @@ from sqlglot import exp
 from sooner.algebra.schema import Schema
 from sooner.errors import CannotAnswer, InvalidArgument, NotSupported, UnknownColumn, nearest
 from sooner.missing.constraint import Constraint, Range
+from sooner.missing.groups import value_of
 from sooner.statistics.arrays import Floats
 from sooner.synopses.axes import LEAST, MOST, NULL, Axis, Codes, floats_of
 from sooner.synopses.conditions import Box, Conditions
@@ -135,6 +136,18 @@ def literal(value: Any) -> exp.Expr:
         return exp.Boolean(this=value)
     number = exp.Literal.number(str(abs(value)))
     return exp.Neg(this=number) if value < 0 else number
+
+
+def written(axis: Axis, code: int) -> str:
+    """A value as a constant of its column's own type."""
+    if axis.kind == "text":
+        return literal(axis.words[code]).sql("spark")
+    value = value_of(axis, code)
+    if axis.kind == "boolean":
+        return "TRUE" if value else "FALSE"
+    if axis.kind in ("date", "moment"):
+        return f"{'DATE' if axis.kind == 'date' else 'TIMESTAMP'} '{value}'"
+    return literal(value).sql("spark")
 
 
 def space_of(

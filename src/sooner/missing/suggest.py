@@ -11,12 +11,13 @@ import pyarrow as pa
 from sooner.algebra.schema import Column, Schema
 from sooner.errors import InvalidArgument, NotSupported, UnknownColumn, nearest
 from sooner.missing.constraint import Constraint
-from sooner.missing.groups import value_of
+from sooner.missing.leaves import leaf_constraints
 from sooner.missing.parts import Parts, Tree
-from sooner.missing.space import literal
+from sooner.missing.space import written
 from sooner.sql import quote
 from sooner.statistics.arrays import Floats
 from sooner.synopses.axes import Axis, Codes
+from sooner.synopses.synopsis import Synopsis
 
 if TYPE_CHECKING:
     from sooner.frame import Frame
@@ -29,12 +30,22 @@ _COLUMNS = 2
 
 
 def suggest(
-    history: Frame, measure: str, over: Sequence[str] | None = None, count: int = 200
+    history: Frame | Synopsis,
+    measure: str | None = None,
+    over: Sequence[str] | None = None,
+    count: int = 200,
 ) -> list[Constraint]:
     """Constraints that rows like those of ``history`` fulfil: where they are, what values, how many at most.
 
-    Without ``over`` the columns are taken that the measure goes with most.
+    Without ``over`` the columns are taken that the measure goes with most. Of a synopsis each leaf is one
+    constraint, and nothing is read.
     """
+    if isinstance(history, Synopsis):
+        if measure is not None or over is not None:
+            raise InvalidArgument("A synopsis has its measures and columns: give nothing but it.")
+        return leaf_constraints(history.summary)
+    if measure is None:
+        raise InvalidArgument("measure= names the column that will be aggregated.")
     if isinstance(count, bool) or not isinstance(count, int) or count < 1:
         raise InvalidArgument(f"count= takes a number of constraints, not {count!r}.")
     columns = {one.name.lower(): one for one in history.columns}
@@ -166,16 +177,4 @@ def _conditions(tree: Tree, axes: Mapping[str, Axis], path: list[str]) -> Iterat
 
 
 def _below(axis: Axis, at: int) -> str:
-    return f"{quote(axis.name)} < {_written(axis, at)}"
-
-
-def _written(axis: Axis, code: int) -> str:
-    """A value as a constant of its column's own type."""
-    if axis.kind == "text":
-        return literal(axis.words[code]).sql("spark")
-    value = value_of(axis, code)
-    if axis.kind == "boolean":
-        return "TRUE" if value else "FALSE"
-    if axis.kind in ("date", "moment"):
-        return f"{'DATE' if axis.kind == 'date' else 'TIMESTAMP'} '{value}'"
-    return literal(value).sql("spark")
+    return f"{quote(axis.name)} < {written(axis, at)}"

@@ -10,6 +10,7 @@ from time import perf_counter
 import pyarrow as pa
 
 from sooner.algebra import Aggregate, walk
+from sooner.analysis.facts import TableFacts
 from sooner.answer import Answer
 from sooner.errors import QueryFailed
 from sooner.progressive.answers import METHOD, Moment, answer_of, unknown_answer, widest
@@ -18,6 +19,7 @@ from sooner.progressive.distinct_counts import KeptDistinct
 from sooner.progressive.estimates import Rows
 from sooner.progressive.evaluate import NotNumeric
 from sooner.progressive.gated import Gated
+from sooner.progressive.large_states import LargeState
 from sooner.progressive.openness import selects_by_estimate, uncertain_columns
 from sooner.progressive.reading import Keeper, Reading
 from sooner.progressive.request import Request
@@ -106,6 +108,26 @@ class Progress:
     def progress(self) -> float:
         """The share of the streamed rows that has been read."""
         return self._reading.progress(self._stream.scans)
+
+    @property
+    def unread(self) -> int:
+        """The streamed rows that have not been read."""
+        return self._reading.unread(self._stream.scans)
+
+    @property
+    def facts(self) -> TableFacts:
+        """What is known of the table that is streamed, if it is one, at the version that is read."""
+        found = [one.table.facts for one in self._stream.scans.values()]
+        return found[0] if len(found) == 1 else TableFacts()
+
+    def seen(self) -> pa.Table | None:
+        """The exact answer over the rows that have been read alone; ``None`` if it is not at hand."""
+        if not self._is_kept or any(isinstance(one, LargeState | Gated) for one in self._kept):
+            return None
+        tables = self._reading.exact(self.states)
+        assert tables is not None, "without gates everything is sure"
+        table = self._reading.streaming.finish(self._stream.cut.top, tables)
+        return table.rename_columns(self._schema.names)
 
     def now(self) -> Answer | None:
         """The answer as it looks now; ``None`` where Spark finds none in what has been read."""

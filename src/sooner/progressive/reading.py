@@ -126,6 +126,10 @@ class Reading:
         read = sum(float(self._rows[place].sum()) for place in places)
         return read / total if total else 1.0
 
+    def unread(self, places: Collection[int]) -> int:
+        """The rows of some streamed scans that have not been read."""
+        return round(sum(self._total(place) - float(self._rows[place].sum()) for place in places))
+
     def named(self, names: Collection[str]) -> list[Keeper]:
         """The keepers of some states, in order."""
         return [one for one in self.kept if one.state.name in names]

@@ -11,6 +11,7 @@ from rich.console import Console
 
 from sooner.database import Database, connect
 from sooner.errors import InvalidArgument
+from sooner.missing.files import read_constraints
 from sooner.serve.live import Watched, watch
 from sooner.serve.missing_cli import bounds, constraints
 from sooner.serve.options import (
@@ -61,13 +62,22 @@ def register(
     format: Annotated[str | None, typer.Option(help="parquet or csv; else by the name.")] = None,
     schema: Annotated[str | None, typer.Option(help="Columns, as 'a INT, b STRING'.")] = None,
     replace: Annotated[bool, typer.Option(help="Replace a table of this name.")] = False,
+    missing: Annotated[
+        Path | None, typer.Option(help="A YAML file of constraints: rows that may be missing.")
+    ] = None,
     home: Home = DEFAULT_HOME,
     catalog: CatalogUrl = None,
 ) -> None:
     """Make files known as a table. Nothing is copied."""
     with _open(home, catalog) as database:
         table = database.register(
-            name, files, key=names(key), format=format, schema=schema, replace=replace
+            name,
+            files,
+            key=names(key),
+            format=format,
+            schema=schema,
+            replace=replace,
+            missing=None if missing is None else read_constraints(missing),
         )
     rows = "" if table.facts.rows is None else f", {table.facts.rows:,} rows"
     say(f"Registered {table.name}: {len(table.columns)} columns{rows}.")

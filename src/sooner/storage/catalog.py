@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 
-from sqlalchemy import Connection, delete, select, update
+from sqlalchemy import Connection, delete, insert, select, update
 
 from sooner.algebra.schema import Schema
 from sooner.analysis.facts import TableFacts
@@ -118,10 +118,12 @@ class Catalog:
         facts: TableFacts | None = None,
         replace: bool = False,
         reserved: Sequence[str] = (),
+        missing: str | None = None,
     ) -> Table:
         """Register a table; it starts at version 1, and under a new id even when it replaces one.
 
-        ``reserved`` are the directories that were reserved to write ``files``, if Sooner did.
+        ``reserved`` are the directories that were reserved to write ``files``, if Sooner did, and
+        ``missing`` are constraints as a file has them.
         """
         check_name(name)
         check_columns(columns)
@@ -161,6 +163,8 @@ class Catalog:
             added: dict[ChangeKind, int | None] = {"insert": facts.rows}
             insert_version(connection, table_id, facts, version=1, what="register", rows=added)
             insert_files(connection, self.home, files, table_id)
+            if missing is not None:
+                connection.execute(insert(d.missing).values(table_id=table_id, text=missing))
             return self._load(connection, table_id, 1)
 
     def table(self, name: str, version: int | None = None) -> Table:

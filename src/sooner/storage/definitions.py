@@ -20,8 +20,8 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-# 2: synopses.
-SCHEMA_VERSION = 2
+# 2: synopses; 3: what may be missing from a table.
+SCHEMA_VERSION = 3
 
 
 class UtcTime(TypeDecorator[datetime]):
@@ -158,6 +158,14 @@ synopses = Table(
     Column("definition", Text, nullable=False),
     Column("directory", Text, nullable=False),
     sqlite_autoincrement=True,
+)
+
+# What may be missing from a table, as a file of constraints says it.
+missing = Table(
+    "sooner_missing",
+    metadata,
+    Column("table_id", _Id, ForeignKey("sooner_tables.id", ondelete="CASCADE"), primary_key=True),
+    Column("text", Text, nullable=False),
 )
 
 # Directories that vacuum leaves alone for a while: being written, or dropped a moment ago and

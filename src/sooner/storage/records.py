@@ -133,6 +133,7 @@ class Table:
     ``files`` plus the plain inserts minus the plain deletes, or the same with a scramble.
     ``facts.bytes`` counts what a reader of the plain layout reads, delete files included;
     ``minimum`` and ``maximum`` are bounds of the values (floating NaN aside), not always values.
+    ``missing`` says which rows may be missing, as a file of constraints does.
     """
 
     id: int
@@ -145,6 +146,7 @@ class Table:
     scrambles: tuple[Scramble, ...]
     changes: tuple[Change, ...]
     facts: TableFacts
+    missing: str | None = None
 
     def scramble(self, scramble_id: int) -> Scramble:
         """The scramble with this id."""

@@ -96,6 +96,7 @@ def load_table(connection: Connection, home: Home, row: Row[Any], version: int) 
         scrambles=scrambles,
         changes=changes,
         facts=decode_facts(_facts(connection, row.id, version)),
+        missing=connection.scalar(select(d.missing.c.text).where(d.missing.c.table_id == row.id)),
     )
 
 
