@@ -20,12 +20,20 @@ from missing_rivals import Rival, Rows, histogram, mixture, sampled, stratified
 from report import ROOT, record
 
 from sooner.algebra import Column
+from sooner.missing.cells import decompose
 from sooner.missing.constraint import Constraint
 from sooner.missing.parts import Parts
 from sooner.missing.program import Contradiction
 from sooner.missing.ranges import RANGES, Known, Span
 from sooner.missing.space import Space, space_of
-from sooner.missing.worlds import Separate, Worlds, worlds
+from sooner.missing.worlds import (
+    MOST_CELLS,
+    Separate,
+    Split,
+    Worlds,
+    told,
+    worlds,
+)
 from sooner.synopses.axes import float_codes
 from sooner.synopses.spans import Spans, spans_of
 
@@ -202,11 +210,15 @@ def holds(found: Span, truth: float | None) -> bool:
     return found.low - slip <= truth <= found.high + slip
 
 
-def run(data: Dataset, asked: int, rng: np.random.Generator) -> tuple[dict[str, Tally], int, int]:
+# Which share is missing, which columns the question goes by, who answers what.
+Key = tuple[float, str, str, str]
+
+
+def run(data: Dataset, asked: int, rng: np.random.Generator) -> tuple[dict[Key, Tally], int, int]:
     """Ranges and rivals on one dataset; how many ranges were asked for in all, and how many failed."""
     everything = data.read()
     order = np.argsort(-everything.measure, kind="stable")
-    tallies: dict[str, Tally] = {}
+    tallies: dict[Key, Tally] = {}
     ranges = failed = 0
     names = [f"x{n}" for n in range(len(data.over))]
     for share in SHARES:
@@ -231,21 +243,22 @@ def run(data: Dataset, asked: int, rng: np.random.Generator) -> tuple[dict[str, 
         }
         for number, (low, high) in enumerate(questions(rows, asked, rng)):
             right = truths(rows, low, high)
+            by = (data.over[1], data.over[0], ", ".join(data.over))[number % 3]
             for name, one in sets.items():
                 if name != "Corr-PC" and number >= asked // 20:
                     continue  # each of these questions cuts the space anew
                 for function, span in zip(RANGES, one.ranges(low, high, list(RANGES)), strict=True):
                     ranges += 1
                     failed += not holds(span, right[function])
-                    if function in ("sum", "count") and right[function] is not None:
+                    if right[function] is not None:
                         assert span.low is not None and span.high is not None
-                        key = f"{name} {function}"
+                        key = (share, by, name, function)
                         tallies.setdefault(key, Tally()).add(
                             span.low, span.high, right[function] or 0.0
                         )
             for name, rival in rivals.items():
                 for function in ("sum", "count"):
-                    key = f"{name} {function}"
+                    key = (share, by, name, function)
                     ends = rival(low, high, function == "sum")
                     tallies.setdefault(key, Tally()).add(*ends, right[function] or 0.0)
         print(
@@ -255,28 +268,116 @@ def run(data: Dataset, asked: int, rng: np.random.Generator) -> tuple[dict[str, 
     return tallies, ranges, failed
 
 
-def noise(asked: int, rng: np.random.Generator) -> dict[str, list[float]]:
-    """How often ranges fail when constraints are remembered wrongly (Figure 4.6)."""
+def together(tallies: dict[Key, Tally], *wanted: str | float) -> Tally:
+    """One tally of all whose keys have these parts."""
+    found = Tally()
+    for key, one in tallies.items():
+        if all(part in key for part in wanted):
+            found.asked, found.failed = found.asked + one.asked, found.failed + one.failed
+            found.over += one.over
+    return found
+
+
+def by_share(name: str, tallies: dict[Key, Tally]) -> list[str]:
+    """Failures and over-estimation against the share that is missing (Figures 4.3, 4.4, 4.10, 4.11)."""
+    methods = list(dict.fromkeys(key[2] for key in tallies))
+    lines = [f"| {name} | {' | '.join(f'{share:.0%} missing' for share in SHARES)} |"]
+    lines.append("|---|" + "---|" * len(SHARES))
+    for function in ("count", "sum"):
+        for method in methods:
+            cells = [str(together(tallies, share, method, function)) for share in SHARES]
+            lines.append(f"| {method}, {function.upper()} | {' | '.join(cells)} |")
+    return lines
+
+
+def failures(all_: dict[str, dict[Key, Tally]]) -> list[str]:
+    """Failures in a thousand questions by what they go by (Table 4.2)."""
+    methods = list(dict.fromkeys(key[2] for one in all_.values() for key in one))
+    lines = [f"| failures in 1,000 | {' | '.join(methods)} |", "|---|" + "---|" * len(methods)]
+    for name, tallies in all_.items():
+        for function in ("count", "sum"):
+            for by in dict.fromkeys(key[1] for key in tallies):
+                found = [together(tallies, by, method, function) for method in methods]
+                cells = [f"{1000 * one.failed / max(1, one.asked):.0f}" for one in found]
+                lines.append(f"| {name} {function.upper()} by {by} | {' | '.join(cells)} |")
+    return lines
+
+
+def half_missing() -> Rows:
     everything = DATASETS[0].read()
     gone = np.argsort(-everything.measure, kind="stable")[: len(everything.measure) // 2]
-    rows = Rows(everything.over[gone], everything.measure[gone])
+    return Rows(everything.over[gone], everything.measure[gone])
+
+
+def samples(asked: int, rng: np.random.Generator) -> list[str]:
+    """A uniform sample with other confidences (Table 4.1) and of other sizes (Figure 4.5), SUM, Intel."""
+    rows = half_missing()
+    confidences = (0.8, 0.85, 0.9, 0.95, 0.99, 0.999, 0.9999)
+    rivals = {
+        **{f"US-1n at {c:.4g}": sampled(rows, 2000, False, rng, c) for c in confidences},
+        **{f"US-{n}n": sampled(rows, n * 2000, False, rng) for n in (1, 2, 5, 10)},
+    }
+    tallies = {name: Tally() for name in rivals}
+    for low, high in questions(rows, asked, rng):
+        right = truths(rows, low, high)["sum"] or 0.0
+        for name, rival in rivals.items():
+            tallies[name].add(*rival(low, high, True), right)
+    return [f"| {name} | {tally} |" for name, tally in tallies.items()]
+
+
+def noise(asked: int, rng: np.random.Generator) -> dict[str, list[float]]:
+    """How often ranges fail when constraints are remembered wrongly (Figure 4.6)."""
+    rows = half_missing()
     names = ["x0", "x1"]
     constraints, _ = correlated(rows, names, 2000)
     boxes = overlapping(rows, names, 10, rng, 0.4)
-    found: dict[str, list[float]] = {"Corr-PC": [], "Overlapping-PC": []}
+    found: dict[str, list[float]] = {"Corr-PC": [], "Overlapping-PC": [], "US-10n": []}
     for deviations in (0, 1, 2, 3):
         spread = deviations * float(rows.measure.std())
-        for name, given in (("Corr-PC", constraints), ("Overlapping-PC", boxes)):
-            one = Asked(noisy(given, spread, rng), names)
-            wrong = 0
-            for low, high in questions(rows, asked, rng):
-                right = truths(rows, low, high)["sum"]
+        rival = sampled(rows, 20_000, False, rng, noise=spread)
+        sets = [Asked(noisy(given, spread, rng), names) for given in (constraints, boxes)]
+        wrong = dict.fromkeys(found, 0)
+        for low, high in questions(rows, asked, rng):
+            right = truths(rows, low, high)["sum"]
+            for name, one in zip(found, sets, strict=False):
                 try:
                     (span,) = one.ranges(low, high, ["sum"])
-                    wrong += not holds(span, right)
+                    wrong[name] += not holds(span, right)
                 except Contradiction:
-                    wrong += 1
-            found[name].append(wrong / asked)
+                    wrong[name] += 1
+            least, most = rival(low, high, True)
+            wrong["US-10n"] += not least <= (right or 0.0) <= most
+        for name, number in wrong.items():
+            found[name].append(number / asked)
+    return found
+
+
+def decisions(rng: np.random.Generator) -> tuple[int, float]:
+    """Cells that are looked at for 20 constraints that overlap, and the seconds it takes (Figure 4.7)."""
+    heavy = overlapping(DATASETS[0].read(), ["x0", "x1"], 20, rng, 0.4)
+    asked = Asked(heavy, ["x0", "x1"])
+    regions = told(asked.space, heavy).regions
+    grid = Split(regions, [], *np.zeros((2, 20)), True).grid
+    parts = [grid.part(region.where) for region in regions]
+    start = perf_counter()
+    decompose(grid.whole, parts, MOST_CELLS)
+    taken = perf_counter() - start
+    looked = sum(len(decompose(grid.whole, parts[:n], MOST_CELLS).cells) for n in range(1, 21))
+    return looked, taken
+
+
+def by_size(rng: np.random.Generator) -> dict[int, float]:
+    """Milliseconds of a question against the number of disjoint constraints (Figure 4.8)."""
+    rows = DATASETS[0].read()
+    found = {}
+    for count in (100, 500, 1000, 2000, 4000):
+        asked = Asked(correlated(rows, ["x0", "x1"], count)[0], ["x0", "x1"])
+        times = []
+        for low, high in questions(rows, 60, rng):
+            start = perf_counter()
+            asked.ranges(low, high, ["sum"])
+            times.append(perf_counter() - start)
+        found[count] = 1e3 * statistics.median(times[5:])
     return found
 
 
@@ -326,39 +427,62 @@ def main() -> None:
         {},
     )
     ranges = failed = 0
-    details: dict[str, dict[str, list[float]]] = {}
+    all_: dict[str, dict[Key, Tally]] = {}
     for data in DATASETS:
-        tallies, asked, wrong = run(data, options.questions, rng)
+        name = data.name.partition("_")[0].capitalize()
+        all_[name], asked, wrong = run(data, options.questions, rng)
         ranges, failed = ranges + asked, failed + wrong
-        for name, tally in tallies.items():
-            print(f"{data.name} {name}: {tally}", flush=True)
-            width = statistics.median(tally.over) if tally.over else math.nan
-            details.setdefault(data.name, {})[name] = [tally.failed / tally.asked, width]
+    page = [line for name, one in all_.items() for line in (*by_share(name, one), "")]
+    page += [*failures(all_), ""]
+    intel = all_["Intel"]
+    page += [
+        f"- {function.upper()}, Intel, Corr-PC: {together(intel, 'Corr-PC', function)}"
+        for function in ("min", "max", "avg")
+    ]
+    page += ["", "| sample, SUM, Intel, half missing | |", "|---|---|"]
+    page += samples(options.questions, rng)
+    (ROOT / "bench" / "results" / "missing.md").write_text("\n".join(page) + "\n")
     record(
         "missing-failures",
         f"missing rows: ranges that failed, of {ranges:,} on real data",
         "0",
         str(failed),
-        details,
+        {},
     )
-    width = details[DATASETS[0].name]["Corr-PC sum"][1]
+    width = statistics.median(together(intel, "Corr-PC", "sum").over)
     record(
         "missing-over",
         "missing rows: upper end of SUM against the truth, Corr-PC, Intel, median",
         "≤ 2.2",
         f"{width:.2f}",
-        details,
+        {},
     )
-    wrong = noise(options.questions // 5, rng)
+    wrongs = noise(options.questions // 5, rng)
     shown = "; ".join(
-        f"{name} {', '.join(f'{x:.0%}' for x in each)}" for name, each in wrong.items()
+        f"{name} {', '.join(f'{x:.0%}' for x in each)}" for name, each in wrongs.items()
     )
     record(
         "missing-noise",
         "missing rows: failures with noise of 0, 1, 2, 3 deviations",
         "–",
         shown,
-        wrong,
+        wrongs,
+    )
+    looked, taken = decisions(rng)
+    record(
+        "missing-cells",
+        "missing rows: cells looked at for 20 overlapping constraints, of 2²⁰ combinations",
+        "–",
+        f"{looked:,} in {taken * 1e3:.0f} ms",
+        {},
+    )
+    sizes = by_size(rng)
+    record(
+        "missing-sizes",
+        "missing rows: a question over 100, 500, 1,000, 2,000, 4,000 disjoint constraints",
+        "–",
+        ", ".join(f"{each:.2f}" for each in sizes.values()) + " ms",
+        {},
     )
 
 

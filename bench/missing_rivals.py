@@ -32,11 +32,22 @@ Range = tuple[float, float]
 Rival = Callable[[np.ndarray, np.ndarray, bool], Range]
 
 
-def sampled(rows: Rows, size: int, parametric: bool, rng: np.random.Generator) -> Rival:
-    """A uniform sample: the normal approximation, or Hoeffding's bound with the range of the sample."""
+def sampled(
+    rows: Rows,
+    size: int,
+    parametric: bool,
+    rng: np.random.Generator,
+    confidence: float = CONFIDENCE,
+    noise: float = 0.0,
+) -> Rival:
+    """A uniform sample: the normal approximation, or Hoeffding's bound with the range of the sample.
+
+    With ``noise`` that range is remembered wrongly.
+    """
     chosen = rng.choice(len(rows.measure), min(size, len(rows.measure)), replace=False)
     sample = Rows(rows.over[chosen], rows.measure[chosen])
-    return _stratified([(len(rows.measure), sample)], parametric)
+    wrong = float(np.diff(rng.normal(0, noise, 2))[0])
+    return _stratified([(len(rows.measure), sample)], parametric, confidence, wrong)
 
 
 def stratified(
@@ -50,14 +61,19 @@ def stratified(
     return _stratified(strata, parametric)
 
 
-def _stratified(strata: Sequence[tuple[int, Rows]], parametric: bool) -> Rival:
+def _stratified(
+    strata: Sequence[tuple[int, Rows]],
+    parametric: bool,
+    confidence: float = CONFIDENCE,
+    wrong: float = 0.0,
+) -> Rival:
     number = np.array([count for count, _ in strata], float)
     size = np.array([len(sample.measure) for _, sample in strata], float)
     starts = np.concatenate([[0], np.cumsum(size)[:-1]]).astype(int)
     over = np.concatenate([sample.over for _, sample in strata])
     measure = np.concatenate([sample.measure for _, sample in strata])
     everything = Rows(over, measure)
-    z = stats.norm.ppf(0.5 + CONFIDENCE / 2)
+    z = stats.norm.ppf(0.5 + confidence / 2)
 
     def ask(low: np.ndarray, high: np.ndarray, is_sum: bool) -> Range:
         inside = everything.inside(low, high)
@@ -69,8 +85,9 @@ def _stratified(strata: Sequence[tuple[int, Rows]], parametric: bool) -> Rival:
             half = z * float(np.sqrt((number**2 * variance).sum()))
         else:
             spread = np.maximum.reduceat(values, starts) - np.minimum.reduceat(values, starts)
+            spread = np.maximum(spread + wrong, 0)
             share = (number * spread) ** 2 / size
-            half = float(np.sqrt(share.sum() * np.log(2 / (1 - CONFIDENCE)) / 2))
+            half = float(np.sqrt(share.sum() * np.log(2 / (1 - confidence)) / 2))
         middle = float(number @ mean)
         return middle - half, middle + half
 

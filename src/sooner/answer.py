@@ -166,14 +166,16 @@ class Answer:
         return [*lines, *self._certain_ranges(), *self.details.get("notes", ())]
 
     def _certain_ranges(self) -> list[str]:
-        """The hard ranges of an answer of one row, in words."""
-        lines = []
+        """The hard ranges of an answer of one row, in words, where its intervals are not hard already."""
+        lines: list[str] = []
+        if self.confidence == 1.0:
+            return lines
         for name, ends in self.hard_bounds.items():
             if self.table.num_rows != 1 or name not in self.uncertain:
                 continue
             low, high = ends.low[0].as_py(), ends.high[0].as_py()
             if low is not None and high is not None:
-                lines.append(f"{name} is between {low:,.6g} and {high:,.6g} for certain")
+                lines.append(f"{name} is between {low:,.10g} and {high:,.10g} for certain")
         return lines
 
     def show(self) -> None:

@@ -23,7 +23,6 @@ from sooner.missing.files import constraints_of, constraints_text
 from sooner.missing.joins import Declared
 from sooner.missing.space import space_of
 from sooner.missing.unread import Unread, on_the_way
-from sooner.missing.worlds import regions_of
 from sooner.prepare import Prepared
 from sooner.progressive.request import Request
 from sooner.progressive.shared import Answers
@@ -40,7 +39,6 @@ def declaration(name: str, columns: Schema, given: Sequence[Constraint]) -> str:
         if not one.is_about(name):
             raise InvalidArgument(f"{one.label} is about {one.table!r}, not about {name!r}.")
     space = space_of(columns, given, [], [], session_zone(None))
-    regions_of(space, given)
     if conflict := conflicting(space, given):
         raise ConstraintViolation(described(conflict))
     return constraints_text(given)

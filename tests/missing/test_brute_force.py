@@ -19,7 +19,7 @@ from sooner.missing.constraint import Constraint
 from sooner.missing.program import infinite
 from sooner.missing.ranges import RANGES, Known, Span
 from sooner.missing.space import condition_of, space_of
-from sooner.missing.worlds import Split, regions_of, worlds
+from sooner.missing.worlds import Split, told, worlds
 
 pytestmark = pytest.mark.simulation
 
@@ -209,7 +209,7 @@ def test_stopping_early_is_wider_and_holds(
     question = space.boxes(where)
     fewest = np.array([one.rows[0] for one in constraints], np.float64)
     limits = infinite([one.rows[1] for one in constraints])
-    regions = regions_of(space, constraints)
+    regions = told(space, constraints).regions
     found = Split(regions, question, fewest, limits, True, most, atoms)
     for function, of in QUESTIONS:
         reach = found.reach(question, space.axis(of) if of else None)

@@ -51,4 +51,6 @@ def test_from_history_to_a_range(spark, tmp_path: Path, monkeypatch) -> None:
     )
     assert {one.rows for one in read_constraints("found.yaml")} == {(0, 10)}
     assert "2 of 2 constraints hold" in run("constraints", "check", "sales", "-c", "found.yaml")
+    run("register", "told", "sales.parquet", "--missing", "missing.yaml")
+    assert "[20, 25]" in run("query", "SELECT count(*) AS n FROM told")
     assert "no file" in run("bounds", text, "-c", "nothing.yaml", code=1)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import tzinfo
 from decimal import Decimal
+from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
@@ -22,7 +23,7 @@ from sooner.missing.ranges import RANGES, Known, count_range
 from sooner.missing.space import Space, space_of
 from sooner.missing.typed import uncertainty
 from sooner.missing.uncovered import uncovered
-from sooner.missing.worlds import Split, Worlds, regions_of, worlds
+from sooner.missing.worlds import Split, Worlds, told, worlds
 from sooner.synopses.axes import Axis
 from sooner.synopses.conditions import Box
 from sooner.synopses.question import Asked as Output
@@ -72,8 +73,11 @@ class Missing:
         groups = self.groups(known, keys)
         others = False
         if new is None:
-            rows = [box for region in regions_of(space, constraints) for box in region.rows]
-            missing = possible_groups(rows, where, keys) if keys else Groups((), others=False)
+            missing = Groups((), others=False)
+            if keys:
+                regions = told(space, constraints).regions
+                rows = [box for region in regions for box in region.rows]
+                missing = possible_groups(rows, where, keys)
             there = set(groups)
             new = [group for group in missing.codes if group not in there]
             others = missing.others
@@ -98,7 +102,7 @@ class Missing:
         words = {word for one in texts for word in one.unique().to_pylist() if word is not None}
         return space_of(self.schema, self._constraints, self.asked.where, words, self.zone)
 
-    @property
+    @cached_property
     def _constraints(self) -> list[Constraint]:
         """Those about this table."""
         return [one for one in self.constraints if one.is_about(self.asked.table)]

@@ -38,6 +38,7 @@ class Constraint:
     rows: tuple[int, int | None] = (0, None)
     name: str | None = None
     table: str | None = None
+    _hash: int = field(init=False, repr=False, compare=False, default=0)
 
     def __post_init__(self) -> None:
         if self.where is not None and not isinstance(self.where, str):
@@ -47,6 +48,12 @@ class Constraint:
             raise InvalidArgument('values= takes ranges by column, as in {"price": (0, 149.99)}.')
         ranges = {column: _range(column, ends) for column, ends in self.values.items()}
         object.__setattr__(self, "values", MappingProxyType(ranges))
+        parts = (self.where, tuple(ranges.items()), self.rows, self.name, self.table)
+        object.__setattr__(self, "_hash", hash(parts))
+
+    def __hash__(self) -> int:
+        # Thousands of them are looked up at once for what was read of them before.
+        return self._hash
 
     @property
     def label(self) -> str:

@@ -12,7 +12,7 @@ import yaml
 from sooner.errors import InvalidArgument, MissingFile, nearest
 from sooner.missing.constraint import Constraint
 
-_KEYS = [one.name for one in fields(Constraint)]
+_KEYS = [one.name for one in fields(Constraint) if one.init]
 
 
 def read_constraints(path: str | Path) -> list[Constraint]:

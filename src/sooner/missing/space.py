@@ -158,17 +158,9 @@ def space_of(
     zone: tzinfo,
 ) -> Space:
     """The columns of a table; ``words`` are those known beside the ones that conditions name."""
-    constraints = list(constraints)
-    read = [condition_of(one.where) for one in constraints if one.where is not None]
-    named = {
-        str(literal.this)
-        for node in (*read, *conditions)
-        for literal in node.find_all(exp.Literal)
-        if literal.is_string
-    }
-    ends = (end for one in constraints for pair in one.values.values() for end in pair)
-    named |= {end for end in ends if isinstance(end, str)}
-    named |= set(words)
+    named = {*words, *_words_of(tuple(constraints))}
+    for condition in conditions:
+        named |= _words_in(condition)
     axes: dict[str, Axis] = {}
     for column in schema:
         if column.type == "string":
@@ -176,6 +168,21 @@ def space_of(
         elif column.type is not None:
             axes[column.name.lower()] = Axis(column.name, column.type)
     return Space(axes, zone)
+
+
+@lru_cache(maxsize=16)
+def _words_of(constraints: tuple[Constraint, ...]) -> frozenset[str]:
+    """The words that constraints name."""
+    named: set[str] = set()
+    for one in constraints:
+        named |= set() if one.where is None else _words_in(condition_of(one.where))
+        ends = (end for pair in one.values.values() for end in pair)
+        named |= {end for end in ends if isinstance(end, str)}
+    return frozenset(named)
+
+
+def _words_in(condition: exp.Expr) -> set[str]:
+    return {str(one.this) for one in condition.find_all(exp.Literal) if one.is_string}
 
 
 def numbers_of(axis: Axis, codes: Codes) -> Floats:

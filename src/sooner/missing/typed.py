@@ -68,4 +68,4 @@ def _end(
         return math.ceil(value) if up else math.floor(value)
     # Adding floating numbers in another order gives another last digit.
     slip = 0.0 if function in ("min", "max") else abs(value) * 1e-14
-    return value + slip if up else value - slip
+    return (value + slip if up else value - slip) + 0.0  # nobody wants to read -0

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property, reduce
+from datetime import tzinfo
+from functools import cached_property, lru_cache, reduce
 from operator import and_
 from typing import Protocol, TypeAlias
 
@@ -57,9 +58,29 @@ class Region:
         ]
 
 
-def regions_of(space: Space, constraints: Iterable[Constraint]) -> list[Region]:
+class Told:
     """What constraints say, in the columns of a table."""
-    return [Region(space.boxes(one.where), space.ranges(one)) for one in constraints]
+
+    def __init__(self, space: Space, constraints: Sequence[Constraint]) -> None:
+        self.regions = [Region(space.boxes(one.where), space.ranges(one)) for one in constraints]
+        self.fewest = np.array([one.rows[0] for one in constraints], np.float64)
+        self.most = infinite([one.rows[1] for one in constraints])
+
+    @cached_property
+    def separate(self) -> Separate | None:
+        """Their worlds, if no two of them have anything in common."""
+        boxes = _separate(self.regions)
+        return None if boxes is None else Separate(boxes, self.fewest, self.most)
+
+
+def told(space: Space, constraints: Iterable[Constraint]) -> Told:
+    """What constraints say; to read thousands of them takes longer than to ask them, so it is kept."""
+    return _told(tuple(space.axes.values()), space.zone, tuple(constraints))
+
+
+@lru_cache(maxsize=16)
+def _told(axes: tuple[Axis, ...], zone: tzinfo, constraints: tuple[Constraint, ...]) -> Told:
+    return Told(Space({axis.name.lower(): axis for axis in axes}, zone), constraints)
 
 
 def worlds(
@@ -73,17 +94,14 @@ def worlds(
 
     With ``closed=False`` rows may also be missing where no constraint says anything.
     """
-    regions = regions_of(space, constraints)
-    fewest = np.array([one.rows[0] for one in constraints], np.float64)
-    most = infinite([one.rows[1] for one in constraints])
+    read = told(space, constraints)
     boxes = [box for question in questions for box in question]
     plain = all(len(question) == 1 for question in questions) and all(
         len(box[name].ends) == 1 for box in boxes for name in measures if name in box
     )
-    separate = _separate(regions) if closed and plain else None
-    if separate is not None:
-        return Separate(separate, fewest, most)
-    return Split(regions, boxes, fewest, most, closed)
+    if closed and plain and read.separate is not None:
+        return read.separate
+    return Split(read.regions, boxes, read.fewest, read.most, closed)
 
 
 def _separate(regions: Sequence[Region]) -> Boxes | None:
