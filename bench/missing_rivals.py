@@ -85,6 +85,8 @@ def _stratified(
             half = z * float(np.sqrt((number**2 * variance).sum()))
         else:
             spread = np.maximum.reduceat(values, starts) - np.minimum.reduceat(values, starts)
+            # One row alone tells nothing of how far apart values are: then all sampled rows do.
+            spread = np.where(size < 2, np.ptp(values), spread)
             spread = np.maximum(spread + wrong, 0)
             share = (number * spread) ** 2 / size
             half = float(np.sqrt(share.sum() * np.log(2 / (1 - confidence)) / 2))

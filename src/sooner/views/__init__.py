@@ -1,0 +1,1 @@
+"""Materialized views: kept exact when tables change, answered freshly while they are stale."""

@@ -1,0 +1,207 @@
+"""How a view changes when its tables do: a plan of the rows that come and go (the change-table method).
+
+Selections, projections, inner joins and unions pass changes on. All other operators are local: what they
+give for some values of some columns (the keys of an aggregate, the equal columns of an outer join) goes
+back to rows with these values alone. So the values that changed are found, and what the operator gives for
+them is taken away as it was and added as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import count
+
+from sqlglot import exp
+
+from sooner.algebra import (
+    Aggregate,
+    Except,
+    Filter,
+    Intersect,
+    Item,
+    Join,
+    JoinKind,
+    Project,
+    Relation,
+    Scan,
+    Sort,
+    Union,
+)
+from sooner.algebra.scalar import Scalar, all_of, column, conjuncts, equality_sides, is_column
+from sooner.algebra.schema import Column
+
+SIGN = "__sign"
+
+# What a table is called as it was, as it is, and what came (+1) or went (-1) between.
+OLD, NEW, CHANGED = "__old_", "__new_", "__changed_"
+
+
+class CannotMaintain(Exception):
+    """Changes do not tell how the view changes: it has to be made again. Says why."""
+
+
+@dataclass
+class _Names:
+    """Names that no column has."""
+
+    numbers: count[int]
+
+    def fresh(self) -> str:
+        return f"__d{next(self.numbers)}"
+
+
+def as_it_was(plan: Relation) -> Relation:
+    """A plan over the tables before they changed."""
+    return _renamed(plan, OLD)
+
+
+def as_it_is(plan: Relation) -> Relation:
+    """A plan over the tables after they changed."""
+    return _renamed(plan, NEW)
+
+
+def _renamed(plan: Relation, prefix: str) -> Relation:
+    if isinstance(plan, Scan):
+        return replace(plan, table=f"{prefix}{plan.table}")
+    return plan.with_children(*(_renamed(child, prefix) for child in plan.children))
+
+
+def delta(plan: Relation) -> Relation:
+    """The rows that come and go, with a last column that is 1 or -1; a row may do both.
+
+    Raises :class:`CannotMaintain`.
+    """
+    return _Deriving(_Names(count())).delta(plan)
+
+
+class _Deriving:
+    def __init__(self, names: _Names) -> None:
+        self._names = names
+
+    def delta(self, plan: Relation) -> Relation:
+        match plan:
+            case Scan():
+                return Scan(
+                    f"{CHANGED}{plan.table}",
+                    (*plan.sources, SIGN),
+                    (*plan.columns, Column(SIGN, "int")),
+                )
+            case Filter():
+                return replace(plan, child=self.delta(plan.child))
+            case Project():
+                items = (*plan.items, Item(SIGN, column(SIGN)))
+                return replace(plan, child=self.delta(plan.child), items=items)
+            case Sort():  # rows of a view have no order
+                return self.delta(plan.child)
+            case Union():
+                return Union(self.delta(plan.left), self.delta(plan.right))
+            case Join(kind=JoinKind.INNER):
+                return self._inner(plan)
+            case Join():
+                pairs = _equal_columns(plan)
+                return self._local(plan, [[one for one, _ in pairs], [other for _, other in pairs]])
+            case Aggregate():
+                return self._local(plan, [list(plan.keys)])
+            case Intersect() | Except():
+                _require_same_types(plan)
+                return self._local(plan, [list(plan.left.names), list(plan.right.names)])
+        raise CannotMaintain(f"of {_described(plan)}")
+
+    def _inner(self, plan: Join) -> Relation:
+        """Changes of one side meet the other as it is, and those of the other meet the one as it was."""
+        first = replace(plan, left=self.delta(plan.left), right=as_it_is(plan.right))
+        second = replace(plan, left=as_it_was(plan.left), right=self.delta(plan.right))
+        names = (*plan.names, SIGN)
+        return Union(*(_only(one, names) for one in (first, second)))
+
+    def _local(self, plan: Relation, by: Sequence[list[str]]) -> Relation:
+        """What an operator gave and gives for the values of some columns of its inputs that changed."""
+        signs = []
+        for is_new, sign in ((True, "1"), (False, "-1")):
+            state = as_it_is if is_new else as_it_was
+            touched = plan.with_children(
+                *(
+                    self._touched(state(child), names, plan.children, by)
+                    for child, names in zip(plan.children, by, strict=True)
+                )
+            )
+            signed = Item(SIGN, _number(sign))
+            signs.append(Project(touched, (*(Item(n, column(n)) for n in plan.names), signed)))
+        return Union(*signs)
+
+    def _touched(
+        self,
+        rows: Relation,
+        names: Sequence[str],
+        children: Sequence[Relation],
+        by: Sequence[Sequence[str]],
+    ) -> Relation:
+        """The rows whose values have changed in one of the inputs; all rows if there are no columns."""
+        if not names:
+            return rows
+        own = [self._names.fresh() for _ in names]
+        values: Relation | None = None
+        for child, theirs in zip(children, by, strict=True):
+            pairs = zip(own, theirs, strict=True)
+            changed = Project(self.delta(child), tuple(Item(n, column(old)) for n, old in pairs))
+            values = changed if values is None else Union(values, changed)
+        assert values is not None
+        distinct = Aggregate(values, tuple(own))
+        same = [
+            exp.NullSafeEQ(this=column(name), expression=column(value))
+            for name, value in zip(names, own, strict=True)
+        ]
+        return Join(rows, distinct, JoinKind.SEMI, all_of(same))
+
+
+def _only(rows: Relation, names: Sequence[str]) -> Relation:
+    return Project(rows, tuple(Item(name, column(name)) for name in names))
+
+
+def _number(text: str) -> Scalar:
+    return (
+        exp.Neg(this=exp.Literal.number(text[1:])) if text[0] == "-" else exp.Literal.number(text)
+    )
+
+
+def _equal_columns(plan: Join) -> list[tuple[str, str]]:
+    """Pairs of a left and a right column of one type that a join has equal."""
+    if plan.kind is JoinKind.NULL_AWARE_ANTI:
+        raise CannotMaintain("of NOT IN: one null on its right side changes every row")
+    types = {one.name: one.type for side in plan.children for one in side.schema}
+    found = []
+    for part in conjuncts(plan.condition):
+        sides = equality_sides(part)
+        if sides is None or not all(is_column(side) for side in sides):
+            continue
+        one, other = (side.name for side in sides)
+        if one in plan.right.name_set:
+            one, other = other, one
+        if one in plan.left.name_set and other in plan.right.name_set and _same(types, one, other):
+            found.append((one, other))
+    if not found:
+        raise CannotMaintain(f"of a {plan.kind.value} join without equal columns of one type")
+    return found
+
+
+def _same(types: dict[str, str | None], one: str, other: str) -> bool:
+    return types[one] is not None and types[one] == types[other]
+
+
+def _require_same_types(plan: Intersect | Except) -> None:
+    if any(one.type is None for one in plan.schema):
+        raise CannotMaintain("of a set operation on columns whose types are not known to be one")
+
+
+def _described(plan: Relation) -> str:
+    names: dict[str, str] = {"Limit": "LIMIT", "Map": "a function of yours"}
+    return names.get(type(plan).__name__, "a query that only Spark understands")
+
+
+def consolidated(changes: Relation) -> Relation:
+    """Each row once, with how often it comes (above 0) or goes (below 0)."""
+    names = tuple(name for name in changes.names if name != SIGN)
+    total = Item(SIGN, exp.Sum(this=column(SIGN)))
+    summed = Aggregate(changes, names, (total,))
+    return Filter(summed, exp.NEQ(this=column(SIGN), expression=_number("0")))
