@@ -38,16 +38,14 @@ from sooner.synopses.axes import float_codes
 from sooner.synopses.spans import Spans, spans_of
 
 SHARED = ROOT.parent / "shared" / "data"
-ABOUT = (
-    "# Ranges for missing rows, beside other ways to a range",
-    "",
-    "Written by `bench/missing.py`. Each cell says how many ranges did not hold the truth, and the median of",
-    "upper end against truth. Rows with the largest values are missing. Corr-PC are constraints along the columns that",
-    "the measure goes with, Rand-PC 20 and Overlapping-PC 10 boxes at random places; US and ST are uniform",
-    "and stratified samples with as many rows as there are constraints (1) or ten times that (10), by the normal",
-    "approximation (p) or Hoeffding's bound (n) at 99%; then an equi-width histogram and a mixture of Gaussians.",
-    "",
-)
+ABOUT = """# Ranges for missing rows, beside other ways to a range
+
+Written by `bench/missing.py`. Each cell says how many ranges did not hold the truth, and the median of upper
+end against truth. Rows with the largest values are missing. Corr-PC are constraints along the columns that the
+measure goes with, Rand-PC 20 and Overlapping-PC 10 boxes at random places; US and ST are uniform and
+stratified samples with as many rows as there are constraints (1) or ten times that (10), by the normal
+approximation (p) or Hoeffding's bound (n) at 99%; then an equi-width histogram and a mixture of Gaussians.
+"""
 SHARES = (0.1, 0.3, 0.5, 0.7, 0.9)
 # A rounded sum in another order.
 SLIP = 1e-9
@@ -451,7 +449,7 @@ def main() -> None:
     ]
     page += ["", "| sample, SUM, Intel, half missing | |", "|---|---|"]
     page += samples(options.questions, rng)
-    (ROOT / "docs" / "benchmarks_missing.md").write_text("\n".join([*ABOUT, *page]) + "\n")
+    (ROOT / "docs" / "benchmarks_missing.md").write_text("\n".join([ABOUT, *page]) + "\n")
     record(
         "missing-failures",
         f"missing rows: ranges that failed, of {ranges:,} on real data",

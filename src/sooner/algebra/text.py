@@ -31,13 +31,14 @@ def plan_text(plan: Relation, note: Callable[[Relation], str] = lambda _: "") ->
 
 def _lines(plan: Relation, note: Callable[[Relation], str], depth: int) -> list[str]:
     extra = note(plan)
-    lines = ["  " * depth + _describe(plan) + (f"  — {extra}" if extra else "")]
+    lines = ["  " * depth + describe(plan) + (f"  — {extra}" if extra else "")]
     for child in plan.children:
         lines += _lines(child, note, depth + 1)
     return lines
 
 
-def _describe(plan: Relation) -> str:
+def describe(plan: Relation) -> str:
+    """One node in one line."""
     match plan:
         case Scan():
             shown = (

@@ -28,8 +28,9 @@ from sooner.algebra import (
     Sort,
     Union,
 )
-from sooner.algebra.scalar import Scalar, all_of, column, conjuncts, equality_sides, is_column
+from sooner.algebra.scalar import Scalar, all_of, column
 from sooner.algebra.schema import Column
+from sooner.analysis.equal_columns import equal_columns
 
 SIGN = "__sign"
 
@@ -99,7 +100,7 @@ class _Deriving:
             case Join(kind=JoinKind.INNER):
                 return self._inner(plan)
             case Join():
-                pairs = _equal_columns(plan)
+                pairs = _local_columns(plan)
                 return self._local(plan, [[one for one, _ in pairs], [other for _, other in pairs]])
             case Aggregate():
                 return self._local(plan, [list(plan.keys)])
@@ -165,28 +166,14 @@ def _number(text: str) -> Scalar:
     )
 
 
-def _equal_columns(plan: Join) -> list[tuple[str, str]]:
-    """Pairs of a left and a right column of one type that a join has equal."""
+def _local_columns(plan: Join) -> list[tuple[str, str]]:
+    """Columns whose values alone decide which rows meet."""
     if plan.kind is JoinKind.NULL_AWARE_ANTI:
         raise CannotMaintain("of NOT IN: one null on its right side changes every row")
-    types = {one.name: one.type for side in plan.children for one in side.schema}
-    found = []
-    for part in conjuncts(plan.condition):
-        sides = equality_sides(part)
-        if sides is None or not all(is_column(side) for side in sides):
-            continue
-        one, other = (side.name for side in sides)
-        if one in plan.right.name_set:
-            one, other = other, one
-        if one in plan.left.name_set and other in plan.right.name_set and _same(types, one, other):
-            found.append((one, other))
+    found = equal_columns(plan)
     if not found:
         raise CannotMaintain(f"of a {plan.kind.value} join without equal columns of one type")
     return found
-
-
-def _same(types: dict[str, str | None], one: str, other: str) -> bool:
-    return types[one] is not None and types[one] == types[other]
 
 
 def _require_same_types(plan: Intersect | Except) -> None:
