@@ -40,11 +40,12 @@ from sooner.synopses.spans import Spans, spans_of
 SHARED = ROOT.parent / "shared" / "data"
 ABOUT = """# Ranges for missing rows, beside other ways to a range
 
-Written by `bench/missing.py`. Each cell says how many ranges did not hold the truth, and the median of upper
-end against truth. Rows with the largest values are missing. Corr-PC are constraints along the columns that the
-measure goes with, Rand-PC 20 and Overlapping-PC 10 boxes at random places; US and ST are uniform and
-stratified samples with as many rows as there are constraints (1) or ten times that (10), by the normal
-approximation (p) or Hoeffding's bound (n) at 99%; then an equi-width histogram and a mixture of Gaussians.
+Written by `bench/missing.py`. Each cell says how many ranges did not hold the truth, and the median of
+upper end against truth. Rows with the largest values are missing. Corr-PC are constraints along the
+columns that the measure goes with, Rand-PC 20 and Overlapping-PC 10 boxes at random places; US and ST are
+uniform and stratified samples with as many rows as there are constraints (1) or ten times that (10), by
+the normal approximation (p) or Hoeffding's bound (n) at 99%; then an equi-width histogram and a mixture
+of Gaussians.
 """
 SHARES = (0.1, 0.3, 0.5, 0.7, 0.9)
 # A rounded sum in another order.
