@@ -58,6 +58,7 @@ bench: setup ## Run the benchmarks
 	@$(WITH_JAVA) $(PY) bench/ablations.py --sessions 400000
 	@$(WITH_JAVA) $(PY) bench/synopses.py
 	@$(PY) bench/missing.py
+	@$(PY) bench/missing_joins.py
 	@$(WITH_JAVA) $(PY) bench/coverage.py
 	@$(WITH_JAVA) $(PY) bench/coverage.py --unscrambled
 	@$(WITH_JAVA) $(PY) bench/coverage.py --sessions 400000

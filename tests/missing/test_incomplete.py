@@ -122,7 +122,7 @@ def test_intervals_hold_for_all_rows(opened: Database) -> None:
     frame = opened.sql(QUESTIONS["cities"].format("rides"))
     last = frame.bounds(MISSING)
     held = asked = 0
-    for seed in range(12):
+    for seed in range(8):
         for answer in frame.progress(batches=6, seed=seed, missing=MISSING, confidence=0.9):
             if answer.final:
                 continue
@@ -135,7 +135,7 @@ def test_intervals_hold_for_all_rows(opened: Database) -> None:
                     truth = ends(last, "hard", column, row_of(last, city))
                     asked += 1
                     held += low <= truth[0] + 1e-9 and truth[1] <= high + 1e-9
-    assert asked > 300
+    assert asked > 200
     assert held / asked > 0.87
 
 

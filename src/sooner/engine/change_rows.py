@@ -1,0 +1,46 @@
+"""The rows that came to a table and went from it between two of its versions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+from pyspark.sql import DataFrame, SparkSession
+
+from sooner.engine.rows import ddl
+from sooner.errors import SchemaChanged
+from sooner.sql import quote
+from sooner.storage.layout import VERSION
+from sooner.storage.records import Table
+
+_SIGNS = {"insert": 1, "delete": -1}
+
+
+def change_rows(spark: SparkSession, old: Table, new: Table, sign: str) -> DataFrame:
+    """Rows with a last column ``sign``, 1 for those that came and -1 for those that went.
+
+    A row that came and went again in between is there twice, once with each sign.
+    """
+    if old.id != new.id:
+        raise SchemaChanged(f"{new.name!r} was registered anew: nobody knows what changed.")
+    names = [quote(column.name) for column in new.columns]
+    found = spark.createDataFrame([], ddl(new.columns, ((sign, "int"),)))
+    for change in new.changes_of(None):
+        if change.version > old.version and change.files:
+            schema = ddl(new.columns, ((VERSION, "bigint"),))
+            rows = spark.read.schema(schema).parquet(change.directory)
+            signed = rows.selectExpr(*names, f"{_SIGNS[change.kind]} AS {quote(sign)}")
+            found = found.unionAll(signed)
+    return found
+
+
+@contextmanager
+def readable(spark: SparkSession, frames: Mapping[str, DataFrame]) -> Iterator[None]:
+    """Frames as views of these names, for plans that scan them, until the block ends."""
+    for name, frame in frames.items():
+        frame.createOrReplaceTempView(name)
+    try:
+        yield
+    finally:
+        for name in frames:
+            spark.catalog.dropTempView(name)
