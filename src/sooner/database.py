@@ -190,6 +190,12 @@ class Database:
         self._catalog.drop_table(name)
         binding.unbind(self.spark, name)
 
+    def missing(self, name: str, constraints: Sequence[Constraint] | None) -> Table:
+        """Say which rows may be missing from a table, in place of what was said before; ``None``: no more."""
+        table = self._catalog.table(name)
+        text = None if constraints is None else declaration(name, table.columns, constraints)
+        return self._catalog.record_missing(table, text)
+
     def analyze(self, name: str) -> Table:
         """Count the distinct values of each column, for better plans."""
         table = self._fresh(name)

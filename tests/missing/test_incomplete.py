@@ -165,6 +165,18 @@ def test_a_table_that_says_what_may_be_missing_always_answers_with_its_range(
     assert any("no range for this query" in line for line in list(listed.progress())[-1].remarks)
 
 
+def test_what_was_said_can_be_taken_back(opened: Database) -> None:
+    text = "SELECT count(*) AS c FROM sorted"
+    assert opened.sql(text).exact().method == "exact"
+    opened.missing("sorted", MISSING)
+    assert opened.sql(text).exact().bounds["c"].high[0].as_py() == ROWS + 65
+    with pytest.raises(sooner.UnknownColumn):
+        opened.missing("sorted", [Constraint("town = 'Lyon'")])
+    assert opened.sql(text).exact().bounds["c"].high[0].as_py() == ROWS + 65, "as it was"
+    opened.missing("sorted", None)
+    assert opened.sql(text).exact().method == "exact"
+
+
 def test_it_is_still_said_after_the_home_was_opened_again(opened: Database) -> None:
     with sooner.connect(opened._home.path, spark=opened.spark, progress=False) as again:
         assert again.sql("SELECT count(*) AS c FROM told").exact().bounds["c"].high[0].as_py() == (

@@ -163,8 +163,7 @@ class Catalog:
             added: dict[ChangeKind, int | None] = {"insert": facts.rows}
             insert_version(connection, table_id, facts, version=1, what="register", rows=added)
             insert_files(connection, self.home, files, table_id)
-            if missing is not None:
-                connection.execute(insert(d.missing).values(table_id=table_id, text=missing))
+            _say_missing(connection, table_id, missing)
             return self._load(connection, table_id, 1)
 
     def table(self, name: str, version: int | None = None) -> Table:
@@ -331,6 +330,13 @@ class Catalog:
             )
             return self._load(connection, table.id, table.version)
 
+    def record_missing(self, table: Table, text: str | None) -> Table:
+        """Note which rows may be missing, as a file of constraints says it; ``None`` takes it back."""
+        with self.database.writing() as connection:
+            same_table(connection, table)
+            _say_missing(connection, table.id, text)
+            return self._load(connection, table.id, table.version)
+
     def _load(self, connection: Connection, table_id: int, version: int) -> Table:
         row = connection.execute(select(d.tables).where(d.tables.c.id == table_id)).one()
         return load_table(connection, self.home, row, version)
@@ -345,3 +351,9 @@ class Catalog:
 
     def _units(self, directories: Sequence[str]) -> list[str]:
         return [self._unit(directory) for directory in directories]
+
+
+def _say_missing(connection: Connection, table_id: int, text: str | None) -> None:
+    connection.execute(delete(d.missing).where(d.missing.c.table_id == table_id))
+    if text is not None:
+        connection.execute(insert(d.missing).values(table_id=table_id, text=text))

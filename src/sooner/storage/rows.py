@@ -26,7 +26,7 @@ from sooner.storage.records import (
     What,
 )
 
-Stamp: TypeAlias = tuple[int, int, str, tuple[int, ...]]
+Stamp: TypeAlias = tuple[int, int, str, tuple[int, ...], str | None]
 
 
 def table_stamp(connection: Connection, row: Row[Any]) -> Stamp:
@@ -36,12 +36,18 @@ def table_stamp(connection: Connection, row: Row[Any]) -> Stamp:
     """
     scrambles = select(d.scrambles.c.id).where(d.scrambles.c.table_id == row.id)
     ids = connection.execute(scrambles.order_by(d.scrambles.c.id)).scalars().all()
-    return row.id, row.version, _facts(connection, row.id, row.version), tuple(ids)
+    facts = _facts(connection, row.id, row.version)
+    return row.id, row.version, facts, tuple(ids), _missing(connection, row.id)
 
 
 def _facts(connection: Connection, table_id: int, version: int) -> str:
     same = (d.versions.c.table_id == table_id, d.versions.c.version == version)
     return str(connection.execute(select(d.versions.c.facts).where(*same)).scalar_one())
+
+
+def _missing(connection: Connection, table_id: int) -> str | None:
+    query = select(d.missing.c.text).where(d.missing.c.table_id == table_id)
+    return connection.execute(query).scalar()
 
 
 def load_table(connection: Connection, home: Home, row: Row[Any], version: int) -> Table:
@@ -96,7 +102,7 @@ def load_table(connection: Connection, home: Home, row: Row[Any], version: int) 
         scrambles=scrambles,
         changes=changes,
         facts=decode_facts(_facts(connection, row.id, version)),
-        missing=connection.scalar(select(d.missing.c.text).where(d.missing.c.table_id == row.id)),
+        missing=_missing(connection, row.id),
     )
 
 
