@@ -73,8 +73,7 @@ def _at(estimate: Answer, high_counts: bool, high_sums: bool) -> pa.Table:
         high = high_counts if name == "__rows" or name.startswith("__count_") else high_sums
         end = one.bounds.high if high else one.bounds.low
         place = table.column_names.index(name)
-        values = table.column(name)
-        own = end if end.type == values.type else values.cast(end.type)
+        own = table.column(name).cast(end.type)
         table = table.set_column(place, name, pc.coalesce(end, own))
     return table
 
