@@ -9,8 +9,8 @@ them is taken away as it was and added as it is.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from itertools import count
+from dataclasses import replace
+from itertools import count, islice
 
 from sqlglot import exp
 
@@ -28,7 +28,7 @@ from sooner.algebra import (
     Sort,
     Union,
 )
-from sooner.algebra.scalar import Scalar, all_of, column
+from sooner.algebra.scalar import all_of, column
 from sooner.algebra.schema import Column
 from sooner.analysis.equal_columns import equal_columns
 
@@ -40,16 +40,6 @@ OLD, NEW, CHANGED = "__old_", "__new_", "__changed_"
 
 class CannotMaintain(Exception):
     """Changes do not tell how the view changes: it has to be made again. Says why."""
-
-
-@dataclass
-class _Names:
-    """Names that no column has."""
-
-    numbers: count[int]
-
-    def fresh(self) -> str:
-        return f"__d{next(self.numbers)}"
 
 
 def as_it_was(plan: Relation) -> Relation:
@@ -73,12 +63,12 @@ def delta(plan: Relation) -> Relation:
 
     Raises :class:`CannotMaintain`.
     """
-    return _Deriving(_Names(count())).delta(plan)
+    return _Deriving().delta(plan)
 
 
 class _Deriving:
-    def __init__(self, names: _Names) -> None:
-        self._names = names
+    def __init__(self) -> None:
+        self._fresh = (f"__d{number}" for number in count())  # names that no column has
 
     def delta(self, plan: Relation) -> Relation:
         match plan:
@@ -119,15 +109,14 @@ class _Deriving:
     def _local(self, plan: Relation, by: Sequence[list[str]]) -> Relation:
         """What an operator gave and gives for the values of some columns of its inputs that changed."""
         signs = []
-        for is_new, sign in ((True, "1"), (False, "-1")):
-            state = as_it_is if is_new else as_it_was
+        for state, sign in ((as_it_is, 1), (as_it_was, -1)):
             touched = plan.with_children(
                 *(
                     self._touched(state(child), names, plan.children, by)
                     for child, names in zip(plan.children, by, strict=True)
                 )
             )
-            signed = Item(SIGN, _number(sign))
+            signed = Item(SIGN, exp.convert(sign))
             signs.append(Project(touched, (*(Item(n, column(n)) for n in plan.names), signed)))
         return Union(*signs)
 
@@ -141,7 +130,7 @@ class _Deriving:
         """The rows whose values have changed in one of the inputs; all rows if there are no columns."""
         if not names:
             return rows
-        own = [self._names.fresh() for _ in names]
+        own = list(islice(self._fresh, len(names)))
         values: Relation | None = None
         for child, theirs in zip(children, by, strict=True):
             pairs = zip(own, theirs, strict=True)
@@ -158,12 +147,6 @@ class _Deriving:
 
 def _only(rows: Relation, names: Sequence[str]) -> Relation:
     return Project(rows, tuple(Item(name, column(name)) for name in names))
-
-
-def _number(text: str) -> Scalar:
-    return (
-        exp.Neg(this=exp.Literal.number(text[1:])) if text[0] == "-" else exp.Literal.number(text)
-    )
 
 
 def _local_columns(plan: Join) -> list[tuple[str, str]]:
@@ -191,4 +174,4 @@ def consolidated(changes: Relation) -> Relation:
     names = tuple(name for name in changes.names if name != SIGN)
     total = Item(SIGN, exp.Sum(this=column(SIGN)))
     summed = Aggregate(changes, names, (total,))
-    return Filter(summed, exp.NEQ(this=column(SIGN), expression=_number("0")))
+    return Filter(summed, exp.NEQ(this=column(SIGN), expression=exp.convert(0)))
