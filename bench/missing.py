@@ -22,7 +22,7 @@ from report import ROOT, record
 from sooner.algebra import Column
 from sooner.missing.cells import decompose
 from sooner.missing.constraint import Constraint
-from sooner.missing.parts import Parts
+from sooner.missing.parts import Parts, correlated_columns
 from sooner.missing.program import Contradiction
 from sooner.missing.ranges import RANGES, Known, Span
 from sooner.missing.space import Space, space_of
@@ -61,21 +61,32 @@ class Dataset:
     measure: str
     constraints: int
     every: int = 1  # of so many rows one is taken
+    others: tuple[str, ...] = ()  # columns that the measure may go with as well
 
-    def read(self) -> Rows:
-        table = pq.read_table(SHARED / self.name, columns=[*self.over, self.measure]).drop_null()
-        columns = [table.column(name).to_numpy() for name in (*self.over, self.measure)]
-        columns = [
-            c.astype("datetime64[m]").astype(int) if c.dtype.kind == "M" else c for c in columns
-        ]
-        *over, measure = (column[:: self.every] for column in columns)
-        return Rows(np.column_stack(over).astype(float), measure.astype(float))
+    def read(self, over: Sequence[str] = ()) -> Rows:
+        names = [*(over or self.over), self.measure]
+        table = pq.read_table(SHARED / self.name, columns=names).drop_null()
+        columns = [_numbers(table.column(name).to_numpy()) for name in names]
+        *places, measure = (column[:: self.every] for column in columns)
+        return Rows(np.column_stack(places).astype(float), measure.astype(float))
+
+
+INTEL = ("temperature", "humidity", "voltage")
+AIRBNB = ("neighbourhood", "room_type", "minimum_nights", "number_of_reviews", "availability_365")
+FLIGHTS = ("origin", "destination")
+
+
+def _numbers(values: np.ndarray) -> np.ndarray:
+    """Moments by minute, words by their place."""
+    if values.dtype.kind == "M":
+        return values.astype("datetime64[m]").astype(int)
+    return np.unique(values, return_inverse=True)[1] if values.dtype.kind == "O" else values
 
 
 DATASETS = [
-    Dataset("intel_lab.parquet", ("moteid", "epoch"), "light", 2000),
-    Dataset("airbnb_nyc_2019.parquet", ("latitude", "longitude"), "price", 1500),
-    Dataset("flights_3m.parquet", ("date", "distance"), "delay", 2000, every=6),
+    Dataset("intel_lab.parquet", ("moteid", "epoch"), "light", 2000, 1, INTEL),
+    Dataset("airbnb_nyc_2019.parquet", ("latitude", "longitude"), "price", 1500, 1, AIRBNB),
+    Dataset("flights_3m.parquet", ("date", "distance"), "delay", 2000, 6, FLIGHTS),
 ]
 
 
@@ -277,6 +288,33 @@ def run(data: Dataset, asked: int, rng: np.random.Generator) -> tuple[dict[Key, 
     return tallies, ranges, failed
 
 
+def found_columns(
+    data: Dataset, asked: int, rng: np.random.Generator
+) -> tuple[set[tuple[str, ...]], Tally, int]:
+    """Corr-PC along the columns that are found to go with the measure: which, SUM, and what failed of all."""
+    names = (*data.over, *data.others)
+    everything = data.read(names)
+    order = np.argsort(-everything.measure, kind="stable")
+    chosen: set[tuple[str, ...]] = set()
+    sums, failed = Tally(), 0
+    for share in SHARES:
+        gone = order[: int(share * len(order))]
+        measure = everything.measure[gone]
+        codes = {n: float_codes(everything.over[gone, k].copy()) for k, n in enumerate(names)}
+        best = tuple(correlated_columns(codes, measure))
+        chosen.add(best)
+        rows = Rows(everything.over[gone][:, [names.index(name) for name in best]], measure)
+        one = Asked(correlated(rows, best, data.constraints)[0], best)
+        for low, high in questions(rows, asked, rng):
+            right = truths(rows, low, high)
+            spans = dict(zip(RANGES, one.ranges(low, high, list(RANGES)), strict=True))
+            failed += sum(not holds(span, right[name]) for name, span in spans.items())
+            total = spans["sum"]
+            if right["sum"] is not None and total.low is not None and total.high is not None:
+                sums.add(total.low, total.high, right["sum"])
+    return chosen, sums, failed
+
+
 def together(tallies: dict[Key, Tally], *wanted: str | float) -> Tally:
     """One tally of all whose keys have these parts."""
     found = Tally()
@@ -476,6 +514,20 @@ def main() -> None:
         "–",
         shown,
         wrongs,
+    )
+    shown, failed = [], 0
+    for data in DATASETS:
+        columns, sums, wrong = found_columns(data, options.questions, rng)
+        named = " or ".join(" and ".join(each) for each in sorted(columns))
+        shown.append(f"{data.measure} along {named}: SUM {sums}")
+        failed += wrong
+    record(
+        "missing-found",
+        "missing rows: Corr-PC along columns that are found, ranges that failed",
+        "0",
+        f"{failed} of {len(DATASETS) * len(SHARES) * options.questions * len(RANGES):,}; "
+        + "; ".join(shown),
+        {},
     )
     looked, taken = decisions(rng)
     record(

@@ -26,6 +26,9 @@ class Cut:
 
 Tree: TypeAlias = Cut | int  # the number of a part
 
+# Values of a column in so many equal parts tell how much of the measure goes with it.
+_PARTS = 64
+_COLUMNS = 2
 # Where a part may be cut, as shares of its rows.
 _PLACES = np.linspace(0, 1, 17)[1:-1]
 
@@ -91,3 +94,16 @@ def _spread_so_far(values: Floats) -> Floats:
     """How far apart the values up to each place are."""
     found: Floats = np.maximum.accumulate(values) - np.minimum.accumulate(values)
     return found
+
+
+def correlated_columns(codes: Mapping[str, Codes], values: Floats) -> list[str]:
+    """The columns that tell most about the measure: its variance between equal parts of their values."""
+    explained = {}
+    for name, one in codes.items():
+        cuts = np.unique(np.quantile(one, np.linspace(0, 1, _PARTS + 1)[1:-1], method="nearest"))
+        part = np.searchsorted(cuts, one, side="right")
+        number = np.bincount(part)
+        mean = np.bincount(part, weights=values) / np.maximum(number, 1)
+        explained[name] = float(number @ (mean - values.mean()) ** 2)
+    best = sorted(explained, key=lambda name: -explained[name])[:_COLUMNS]
+    return [name for name in best if explained[name] > 0]

@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
 import pyarrow as pa
 
 from sooner.algebra.schema import Column, Schema
 from sooner.errors import InvalidArgument, NotSupported, UnknownColumn, nearest
 from sooner.missing.constraint import Constraint
 from sooner.missing.leaves import leaf_constraints
-from sooner.missing.parts import Parts, Tree
+from sooner.missing.parts import Parts, Tree, correlated_columns
 from sooner.missing.space import written
 from sooner.sql import quote
-from sooner.statistics.arrays import Floats
-from sooner.synopses.axes import Axis, Codes
+from sooner.synopses.axes import Axis
 from sooner.synopses.synopsis import Synopsis
 
 if TYPE_CHECKING:
@@ -24,9 +22,6 @@ if TYPE_CHECKING:
 
 # So many rows tell where to cut; the numbers of each part are then taken from all of them.
 _SAMPLE = 200_000
-# Values of a column in so many equal parts tell how much of the measure goes with it.
-_PARTS = 64
-_COLUMNS = 2
 
 
 def suggest(
@@ -60,7 +55,7 @@ def suggest(
     axes = {name: _axis(columns[name.lower()], rows) for name in rows.column_names[1:]}
     values = rows.column(0).cast(pa.float64()).to_numpy()
     codes = {name: axis.codes(rows.column(name)) for name, axis in axes.items()}
-    chosen = [one.name for one in given] or _correlated(codes, values)
+    chosen = [one.name for one in given] or correlated_columns(codes, values)
     if not chosen:
         raise InvalidArgument(f"No column goes with {measure}. Name some in over=[…].")
     parts = Parts({name: codes[name] for name in chosen}, values, count)
@@ -98,19 +93,6 @@ def _axis(column: Column, rows: pa.Table) -> Axis:
     if axis.kind != "text":
         return axis
     return axis.with_words(set(rows.column(column.name).unique().to_pylist()))
-
-
-def _correlated(codes: Mapping[str, Codes], values: Floats) -> list[str]:
-    """The columns that tell most about the measure: its variance between equal parts of their values."""
-    explained = {}
-    for name, one in codes.items():
-        cuts = np.unique(np.quantile(one, np.linspace(0, 1, _PARTS + 1)[1:-1], method="nearest"))
-        part = np.searchsorted(cuts, one, side="right")
-        number = np.bincount(part)
-        mean = np.bincount(part, weights=values) / np.maximum(number, 1)
-        explained[name] = float(number @ (mean - values.mean()) ** 2)
-    best = sorted(explained, key=lambda name: -explained[name])[:_COLUMNS]
-    return [name for name in best if explained[name] > 0]
 
 
 def _counted(
