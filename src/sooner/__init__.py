@@ -21,6 +21,7 @@ from sooner.errors import (
     UnknownColumn,
     UnknownSynopsis,
     UnknownTable,
+    UnknownView,
     WriteConflict,
 )
 from sooner.frame import Frame
@@ -57,6 +58,7 @@ __all__ = [
     "UnknownColumn",
     "UnknownSynopsis",
     "UnknownTable",
+    "UnknownView",
     "WriteConflict",
     "check",
     "connect",

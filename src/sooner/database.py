@@ -27,7 +27,7 @@ from sooner.engine.sources import inspect
 from sooner.engine.statistics import count_distinct
 from sooner.engine.streaming import Streaming
 from sooner.engine.writing import reservation, retried
-from sooner.errors import CatalogError, InvalidArgument, SchemaChanged
+from sooner.errors import CatalogError, InvalidArgument, NotSupported, SchemaChanged
 from sooner.explain import table_infos
 from sooner.frame import Frame
 from sooner.incomplete import Incomplete, declaration
@@ -49,10 +49,13 @@ from sooner.storage.synopses import (
     stored_synopses,
     stored_synopsis,
 )
+from sooner.storage.views import drop_view, find_view, stored_view, stored_views
 from sooner.synopses.create import define, save, summarize
 from sooner.synopses.definition import knobs_of
 from sooner.synopses.files import from_text, read
 from sooner.synopses.synopsis import Synopses, Synopsis
+from sooner.view import View, create_view
+from sooner.views.schedule import Schedule
 
 Rows = Any  # a Frame, a Spark or pandas DataFrame, an Arrow table, or a list of dicts or tuples
 
@@ -157,6 +160,7 @@ class Database:
         block by block. ``like`` takes salt and blocks from another table and checks that keys fit.
         """
         by = (by,) if isinstance(by, str) else tuple(by)
+        self._require_no_view(name, "Scramble these.")
 
         def attempt() -> Table:
             table = self._fresh(name)
@@ -187,6 +191,7 @@ class Database:
 
     def drop(self, name: str) -> None:
         """Forget a table. Your own files stay; Sooner's go at the next vacuum."""
+        self._require_no_view(name, "Drop it with db.drop_view().")
         self._catalog.drop_table(name)
         binding.unbind(self.spark, name)
 
@@ -236,6 +241,40 @@ class Database:
             rows_of = partial(HashedRows, self.spark, summarized)
             summary = summarize(rows_of, definition, build_within, query_within, size)
         return self._open_synopsis(save(self._catalog, summarized, summary, replace))
+
+    def view(
+        self,
+        name: str,
+        sql: str | None = None,
+        *,
+        sample: float | None = 0.1,
+        sample_by: str | Sequence[str] = (),
+        outliers: Mapping[str, int | str] | None = None,
+        refresh: Schedule | None = None,
+        clean: Schedule | None = None,
+        replace: bool = False,
+    ) -> View:
+        """Keep the rows of a query under a name; with a name alone, open a view that was made.
+
+        ``sample`` is the share of it that is cleaned when it is asked while stale, ``sample_by`` the columns
+        whose values are in a sample together (by default its key, or a part of it). ``outliers`` names columns
+        of its tables whose largest values are never left to chance: ``{"price": 100}`` for the 100 largest,
+        ``{"price": "3 sd"}`` for those 3 standard deviations above the mean. ``refresh`` and ``clean`` say
+        when :meth:`work` is to do so: ``sooner.every("1h")``, ``sooner.after(rows=10_000)``.
+        """
+        if sql is None:
+            return View(self, name)
+        chosen = _names(sample_by)
+        return create_view(self, name, sql, sample, chosen, outliers, refresh, clean, replace)
+
+    def views(self) -> list[View]:
+        """All views."""
+        return [View(self, one.table.name) for one in stored_views(self._catalog)]
+
+    def drop_view(self, name: str) -> None:
+        """Forget a view; its rows go at the next vacuum, its tables stay."""
+        drop_view(self._catalog, stored_view(self._catalog, name))
+        binding.unbind(self.spark, name)
 
     def synopses(self, table: str | None = None) -> Synopses:
         """All synopses, or those of a table: asked together, the closest answer counts."""
@@ -306,6 +345,10 @@ class Database:
         binding.bind(self.spark, str(self._home.path), table)
         return table
 
+    def _require_no_view(self, name: str, instead: str) -> None:
+        if find_view(self._catalog, name) is not None:
+            raise NotSupported(f"{name!r} is a view, made from other tables. {instead}")
+
     def _model(self, like: str | None) -> Any:
         if like is None:
             return None
@@ -317,6 +360,8 @@ class Database:
     def _change(
         self, name: str, rows: Rows, change: Any, doing: str, key_only: bool = False
     ) -> changes.Changed:
+        self._require_no_view(name, "Change these, and refresh it.")
+
         def attempt() -> changes.Changed:
             table = self._fresh(name)
             if change is not changes.insert:

@@ -63,6 +63,10 @@ class SynopsisExists(CatalogError):
     """A synopsis of this name exists already."""
 
 
+class UnknownView(CatalogError):
+    """No view of this name was created."""
+
+
 class MissingFile(CatalogError):
     """A file that the catalog names, or that the caller named, is not there."""
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from sqlglot import exp
+
 from sooner.algebra import Join
-from sooner.algebra.scalar import conjuncts, equality_sides, is_column
+from sooner.algebra.scalar import bare, conjuncts, is_column
 
 
 def equal_columns(plan: Join) -> list[tuple[str, str]]:
@@ -11,8 +13,10 @@ def equal_columns(plan: Join) -> list[tuple[str, str]]:
     types = {one.name: one.type for side in plan.children for one in side.schema}
     found = []
     for part in conjuncts(plan.condition):
-        sides = equality_sides(part)
-        if sides is None or not all(is_column(side) for side in sides):
+        if not isinstance(part, exp.EQ | exp.NullSafeEQ):
+            continue
+        sides = [bare(part.left), bare(part.right)]
+        if not all(is_column(side) for side in sides):
             continue
         one, other = (side.name for side in sides)
         if one in plan.right.name_set:

@@ -4,31 +4,48 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 from pyspark.sql import DataFrame, SparkSession
 
 from sooner.engine.rows import ddl
 from sooner.errors import SchemaChanged
 from sooner.sql import quote
-from sooner.storage.layout import VERSION
-from sooner.storage.records import Table
+from sooner.storage.layout import BLOCK, VERSION
+from sooner.storage.records import Scramble, Table
+
+
+@dataclass(frozen=True)
+class Prefix:
+    """The first blocks of a scramble: all rows whose key hashes low, and nothing else has to be read."""
+
+    scramble: Scramble
+    blocks: int
+
 
 _SIGNS = {"insert": 1, "delete": -1}
 
 
-def change_rows(spark: SparkSession, old: Table, new: Table, sign: str) -> DataFrame:
+def change_rows(
+    spark: SparkSession, old: Table, new: Table, sign: str, prefix: Prefix | None = None
+) -> DataFrame:
     """Rows with a last column ``sign``, 1 for those that came and -1 for those that went.
 
-    A row that came and went again in between is there twice, once with each sign.
+    A row that came and went again in between is there twice, once with each sign. With a prefix only the
+    rows in some blocks of a scramble are read.
     """
     if old.id != new.id:
         raise SchemaChanged(f"{new.name!r} was registered anew: nobody knows what changed.")
     names = [quote(column.name) for column in new.columns]
     found = spark.createDataFrame([], ddl(new.columns, ((sign, "int"),)))
-    for change in new.changes_of(None):
+    layout = None if prefix is None else prefix.scramble.id
+    extra = [(VERSION, "bigint"), *([] if prefix is None else [(BLOCK, "int")])]
+    for change in new.changes_of(layout):
         if change.version > old.version and change.files:
-            schema = ddl(new.columns, ((VERSION, "bigint"),))
+            schema = ddl(new.columns, extra)
             rows = spark.read.schema(schema).parquet(change.directory)
+            if prefix is not None:
+                rows = rows.where(f"{BLOCK} < {prefix.blocks}")
             signed = rows.selectExpr(*names, f"{_SIGNS[change.kind]} AS {quote(sign)}")
             found = found.unionAll(signed)
     return found

@@ -11,13 +11,15 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from sooner.algebra.relation import Map, Opaque, Relation, Scan
+from sooner.algebra.relation import Join, Map, Opaque, Relation, Scan
 from sooner.engine.rows import ddl
-from sooner.sql import quote, render
+from sooner.sql import Hint, quote, render
 
 
-def lower(spark: SparkSession, plan: Relation) -> DataFrame:
-    """The plan over the bound views; nothing runs yet."""
+def lower(
+    spark: SparkSession, plan: Relation, hint: Callable[[Join], Hint | None] | None = None
+) -> DataFrame:
+    """The plan over the bound views; nothing runs yet. ``hint`` may say how Spark is to join."""
     views: list[str] = []
 
     def view_of(node: Map, name: str) -> str:
@@ -34,7 +36,7 @@ def lower(spark: SparkSession, plan: Relation) -> DataFrame:
         for name, node in opaque.maps:
             view_of(node, name)
     try:
-        text = plan.text if isinstance(plan, Opaque) else render(plan, leaf)
+        text = plan.text if isinstance(plan, Opaque) else render(plan, leaf, hint)
         return spark.sql(text)
     finally:
         for view in views:

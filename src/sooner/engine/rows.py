@@ -29,6 +29,12 @@ def ddl(columns: Schema, extra: Sequence[tuple[str, str]] = ()) -> str:
 
 def table_rows(spark: SparkSession, table: Table) -> DataFrame:
     """The table's rows at its version, in the plain layout."""
+    rows = stored_rows(spark, table)
+    return rows.select(*(quote(column.name) for column in table.columns)) if table.hidden else rows
+
+
+def stored_rows(spark: SparkSession, table: Table) -> DataFrame:
+    """The same with the columns that no query sees."""
     base = _base(spark, table)
     return _with_changes(spark, table, base, table.changes_of(None), ())
 
@@ -56,8 +62,9 @@ def _base(spark: SparkSession, table: Table) -> DataFrame:
             )
         columns = ", ".join(quote(column.name) for column in table.columns)
         return spark.sql(f"SELECT {columns} FROM {name}")
-    reader = spark.read.schema(ddl(table.columns)).options(**source.options)
-    paths = [file.path for file in table.files]
+    reader = spark.read.schema(ddl(table.stored)).options(**source.options)
+    # A view may have no rows; its directory then has a file without any.
+    paths = [file.path for file in table.files] or list(source.location)
     return reader.csv(paths) if source.format == "csv" else reader.parquet(*paths)
 
 
@@ -68,13 +75,13 @@ def _with_changes(
     changes: Sequence[Change],
     extra: Sequence[tuple[str, str]],
 ) -> DataFrame:
-    names = [column.name for column in table.columns] + [name for name, _ in extra]
+    names = [column.name for column in table.stored] + [name for name, _ in extra]
     base = base.select(*(quote(name) for name in names))
     inserts = _directories(changes, "insert")
     deletes = _directories(changes, "delete")
     if not inserts and not deletes:
         return base
-    schema = ddl(table.columns, (*extra, (VERSION, "bigint")))
+    schema = ddl(table.stored, (*extra, (VERSION, "bigint")))
     everything = base
     if deletes:  # only then does it matter when a row came in
         everything = base.selectExpr("*", f"1L AS {VERSION}")
@@ -85,8 +92,9 @@ def _with_changes(
         return everything
     gone = spark.read.schema(schema).parquet(*deletes)
     same = [*table.key, *([BLOCK] if extra else [])]
-    condition = " AND ".join(f"d.{quote(name)} <=> x.{quote(name)}" for name in same)
-    later = expr(f"{condition} AND d.{VERSION} < x.{VERSION}")
+    # Without a key there is one row at most: a view's total.
+    conditions = [f"d.{quote(name)} <=> x.{quote(name)}" for name in same]
+    later = expr(" AND ".join([*conditions, f"d.{VERSION} < x.{VERSION}"]))
     left = everything.alias("d").join(gone.alias("x"), later, "left_anti")
     return left.select(*(quote(name) for name in names))
 

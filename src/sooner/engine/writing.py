@@ -27,14 +27,15 @@ Result = TypeVar("Result")
 class Reservation:
     """The directories one commit writes into. Nothing of it counts until the catalog says so."""
 
-    def __init__(self, catalog: Catalog, table: Table) -> None:
+    def __init__(self, catalog: Catalog, table: Table | None) -> None:
         self._catalog = catalog
         self._table = table
         self.directories: list[str] = []
 
     def directory(self, label: str) -> str:
         """A new directory, reserved before the first file is written."""
-        path = self._catalog.home.new_directory(self._table.name, self._table.id, label)
+        name, number = ("", None) if self._table is None else (self._table.name, self._table.id)
+        path = self._catalog.home.new_directory(name, number, label)
         self._catalog.reserve(path)
         self.directories.append(path)
         return path
@@ -53,8 +54,11 @@ class Reservation:
 
 
 @contextmanager
-def reservation(catalog: Catalog, table: Table) -> Iterator[Reservation]:
-    """Write inside; whatever was not committed when an error leaves the block is removed."""
+def reservation(catalog: Catalog, table: Table | None) -> Iterator[Reservation]:
+    """Write inside; whatever was not committed when an error leaves the block is removed.
+
+    Without a table the files are those of one that is to be.
+    """
     reserved = Reservation(catalog, table)
     done = threading.Event()
     keeper = threading.Thread(target=_keep_alive, args=(reserved, done), daemon=True)

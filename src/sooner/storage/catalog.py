@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
+from typing import Any, TypeAlias
 
-from sqlalchemy import Connection, delete, insert, select, update
+from sqlalchemy import Connection, Row, delete, insert, select, update
 
 from sooner.algebra.schema import Schema
 from sooner.analysis.facts import TableFacts
@@ -56,6 +57,9 @@ from sooner.storage.rows import (
     table_stamp,
 )
 from sooner.storage.widen import after_change
+
+# What else belongs to a commit, given the table as it then is.
+Also: TypeAlias = Callable[[Connection, Table], None]
 
 
 class Catalog:
@@ -119,15 +123,18 @@ class Catalog:
         replace: bool = False,
         reserved: Sequence[str] = (),
         missing: str | None = None,
+        hidden: Schema = (),
+        also: Also | None = None,
     ) -> Table:
         """Register a table; it starts at version 1, and under a new id even when it replaces one.
 
-        ``reserved`` are the directories that were reserved to write ``files``, if Sooner did, and
-        ``missing`` are constraints as a file has them.
+        ``reserved`` are the directories that were reserved to write ``files``, if Sooner did,
+        ``missing`` are constraints as a file has them, ``hidden`` columns that no query sees, and ``also``
+        is done in the same transaction.
         """
         check_name(name)
-        check_columns(columns)
-        key = spelled_as(columns, key, "key")
+        check_columns(columns + hidden)
+        key = spelled_as(columns + hidden, key, "key")
         check_reserved(self.home, (), files, reserved)
         facts = facts or TableFacts()
         if files:
@@ -144,7 +151,7 @@ class Catalog:
                         f"There is a table {old.name!r} already. "
                         "Use replace=True to replace it, or another name."
                     )
-                delete_table(connection, old)
+                _step_aside(connection, old.id)
             protection.finish_writing(connection, self._units(reserved))
             table_id = insert_row(
                 connection,
@@ -152,7 +159,12 @@ class Catalog:
                 {
                     "name": name,
                     "folded": name.lower(),
-                    "columns": json.dumps([[column.name, column.type] for column in columns]),
+                    "columns": json.dumps(
+                        [
+                            *([column.name, column.type] for column in columns),
+                            *([column.name, column.type, "hidden"] for column in hidden),
+                        ]
+                    ),
                     "key": json.dumps(key),
                     "source_format": source.format,
                     "source_location": json.dumps(source.location),
@@ -164,7 +176,12 @@ class Catalog:
             insert_version(connection, table_id, facts, version=1, what="register", rows=added)
             insert_files(connection, self.home, files, table_id)
             _say_missing(connection, table_id, missing)
-            return self._load(connection, table_id, 1)
+            table = self._load(connection, table_id, 1)
+            if also is not None:
+                also(connection, table)
+            if old is not None:
+                delete_table(connection, old)
+            return table
 
     def table(self, name: str, version: int | None = None) -> Table:
         """The table at its current version, or at an earlier one."""
@@ -176,14 +193,18 @@ class Catalog:
                 )
             if version is not None and version != row.version:
                 return load_table(connection, self.home, row, version)
-            # A query asks for its tables several times, and a scrambled one has thousands of files.
-            stamp = table_stamp(connection, row)
-            known = self._read.get(row.folded)
-            if known is not None and known[0] == stamp:
-                return known[1]
-            table = load_table(connection, self.home, row, row.version)
-            self._read[row.folded] = (stamp, table)
-            return table
+            return self.loaded(connection, row)
+
+    def loaded(self, connection: Connection, row: Row[Any]) -> Table:
+        """The table of a row of ``tables`` at its current version, inside the caller's transaction."""
+        # A query asks for its tables several times, and a scrambled one has thousands of files.
+        stamp = table_stamp(connection, row)
+        known = self._read.get(row.folded)
+        if known is not None and known[0] == stamp:
+            return known[1]
+        table = load_table(connection, self.home, row, row.version)
+        self._read[row.folded] = (stamp, table)
+        return table
 
     def names(self) -> tuple[str, ...]:
         """The names of all tables."""
@@ -243,11 +264,13 @@ class Catalog:
         changes: Sequence[Change],
         facts: TableFacts | None = None,
         reserved: Sequence[str] = (),
+        also: Also | None = None,
     ) -> Table:
         """Make changes the next version of the table they were written for.
 
-        ``facts`` are those of the inserted rows alone. Raises WriteConflict if the table has moved
-        on since it was read: the reservations then still stand, to be released.
+        ``facts`` are those of the inserted rows alone; ``also`` is done in the same transaction. Raises
+        WriteConflict if the table has moved on since it was read: the reservations then still stand, to
+        be released.
         """
         check_changes(table, changes)
         for change in changes:
@@ -275,7 +298,10 @@ class Catalog:
             connection.execute(
                 update(d.tables).where(d.tables.c.id == row.id).values(version=version)
             )
-            return self._load(connection, table.id, version)
+            new = self._load(connection, table.id, version)
+            if also is not None:
+                also(connection, new)
+            return new
 
     def commit_scramble(
         self, table: Table, scramble: Scramble, reserved: Sequence[str] = ()
@@ -351,6 +377,12 @@ class Catalog:
 
     def _units(self, directories: Sequence[str]) -> list[str]:
         return [self._unit(directory) for directory in directories]
+
+
+def _step_aside(connection: Connection, table_id: int) -> None:
+    """Let another table have this one's name, while what belongs to it can still be handed over."""
+    aside = f"#{table_id}"  # no table can be called that
+    connection.execute(update(d.tables).where(d.tables.c.id == table_id).values(folded=aside))
 
 
 def _say_missing(connection: Connection, table_id: int, text: str | None) -> None:

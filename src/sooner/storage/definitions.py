@@ -9,6 +9,7 @@ from sqlalchemy import (
     Column,
     DateTime,
     Dialect,
+    Float,
     ForeignKey,
     Index,
     Integer,
@@ -20,8 +21,8 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-# 2: synopses; 3: what may be missing from a table.
-SCHEMA_VERSION = 3
+# 2: synopses; 3: what may be missing from a table; 4: views.
+SCHEMA_VERSION = 4
 
 
 class UtcTime(TypeDecorator[datetime]):
@@ -166,6 +167,35 @@ missing = Table(
     metadata,
     Column("table_id", _Id, ForeignKey("sooner_tables.id", ondelete="CASCADE"), primary_key=True),
     Column("text", Text, nullable=False),
+)
+
+# A view's rows are a table's; here is what it is made from and how far it has come.
+views = Table(
+    "sooner_views",
+    metadata,
+    _id(),
+    # Not removed with the table: a view that is made again has a new one.
+    Column("table_id", _Id, ForeignKey("sooner_tables.id"), nullable=False, unique=True),
+    Column("definition", Text, nullable=False),
+    # The versions of the tables that its rows reflect.
+    Column("reflects", Text, nullable=False),
+    # What a sample of it would have in place of its own rows, and the versions that reflects.
+    Column("cleaned", Text),
+    Column("directory", Text),
+    sqlite_autoincrement=True,
+)
+
+refreshes = Table(
+    "sooner_refreshes",
+    metadata,
+    _id(),
+    _owner("view_id", "sooner_views"),
+    Column("at", UtcTime, nullable=False),
+    Column("kind", String(16), nullable=False),
+    Column("why", Text, nullable=False),
+    Column("seconds", Float, nullable=False),
+    Column("inserted", BigInteger),
+    Column("deleted", BigInteger),
 )
 
 # Directories that vacuum leaves alone for a while: being written, or dropped a moment ago and

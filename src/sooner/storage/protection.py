@@ -83,11 +83,13 @@ def referenced(
     """The directories that rows of the catalog, of a table or of a scramble refer to."""
     directories = select(d.scrambles.c.directory)
     summaries = select(d.synopses.c.directory)
+    samples = select(d.views.c.directory).where(d.views.c.directory.is_not(None))
     changed = select(d.changes.c.directory)
     paths = select(d.files.c.path).outerjoin(d.changes, d.files.c.change_id == d.changes.c.id)
     if table_id is not None:
         directories = directories.where(d.scrambles.c.table_id == table_id)
         summaries = summaries.where(d.synopses.c.table_id == table_id)
+        samples = samples.where(d.views.c.table_id == table_id)
         changed = changed.where(d.changes.c.table_id == table_id)
         paths = paths.where(d.files.c.table_id == table_id)
     if scramble_id is not None:
@@ -98,7 +100,7 @@ def referenced(
         )
     queries: tuple[Select[Any], ...] = (directories, changed, paths)
     if scramble_id is None:
-        queries += (summaries,)
+        queries += (summaries, samples)
     units: set[str] = set()
     for query in queries:
         for stored in connection.execute(query.distinct()).scalars():

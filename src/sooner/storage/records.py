@@ -133,7 +133,8 @@ class Table:
     ``files`` plus the plain inserts minus the plain deletes, or the same with a scramble.
     ``facts.bytes`` counts what a reader of the plain layout reads, delete files included;
     ``minimum`` and ``maximum`` are bounds of the values (floating NaN aside), not always values.
-    ``missing`` says which rows may be missing, as a file of constraints does.
+    ``missing`` says which rows may be missing, as a file of constraints does. ``hidden`` are columns that
+    are stored for Sooner's own use and that no query sees.
     """
 
     id: int
@@ -147,6 +148,12 @@ class Table:
     changes: tuple[Change, ...]
     facts: TableFacts
     missing: str | None = None
+    hidden: Schema = ()
+
+    @property
+    def stored(self) -> Schema:
+        """All columns that its files have."""
+        return self.columns + self.hidden
 
     def scramble(self, scramble_id: int) -> Scramble:
         """The scramble with this id."""

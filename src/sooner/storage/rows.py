@@ -87,10 +87,11 @@ def load_table(connection: Connection, home: Home, row: Row[Any], version: int) 
         )
         if found.scramble_id in usable
     )
+    columns = json.loads(row.columns)
     return Table(
         id=row.id,
         name=row.name,
-        columns=tuple(Column(name, kind) for name, kind in json.loads(row.columns)),
+        columns=tuple(Column(name, kind) for name, kind, *hidden in columns if not hidden),
         key=tuple(json.loads(row.key)),
         source=Source(
             row.source_format,
@@ -103,6 +104,7 @@ def load_table(connection: Connection, home: Home, row: Row[Any], version: int) 
         changes=changes,
         facts=decode_facts(_facts(connection, row.id, version)),
         missing=_missing(connection, row.id),
+        hidden=tuple(Column(name, kind) for name, kind, *hidden in columns if hidden),
     )
 
 
@@ -238,4 +240,5 @@ def insert_version(
 def delete_table(connection: Connection, row: Row[Any]) -> None:
     """Forget a table and all that belongs to it; its directories are then vacuum's."""
     protection.retire(connection, protection.referenced(connection, row.id))
+    connection.execute(delete(d.views).where(d.views.c.table_id == row.id))
     connection.execute(delete(d.tables).where(d.tables.c.id == row.id))

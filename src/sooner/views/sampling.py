@@ -23,7 +23,7 @@ from sooner.algebra import (
     Sort,
     Union,
 )
-from sooner.algebra.scalar import Scalar, column, columns_of
+from sooner.algebra.scalar import Scalar, column, columns_of, is_column
 from sooner.algebra.scalar import substitute as substituted
 from sooner.algebra.text import describe
 from sooner.analysis.equal_columns import equal_columns
@@ -34,18 +34,23 @@ Condition = Callable[[Sequence[Scalar]], Scalar]
 
 @dataclass(frozen=True)
 class Sampled:
-    """A plan with η in it: the tables that only sampled rows are read of, and what stopped it elsewhere."""
+    """A plan with η in it: the tables that only sampled rows are read of, and what stopped it elsewhere.
+
+    ``by`` says by which columns of its own a table is sampled, each time that it is.
+    """
 
     plan: Relation
     tables: tuple[str, ...]
     blocked: tuple[str, ...]
+    by: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
 
 def sampled(plan: Relation, key: Sequence[str], condition: Condition) -> Sampled:
     """The rows of a plan whose ``key`` fulfils the condition, the same rows wherever it is looked at."""
     pushing = _Pushing(condition)
     found = pushing.push(plan, [column(name) for name in key])
-    return Sampled(found, tuple(dict.fromkeys(pushing.tables)), tuple(pushing.blocked))
+    tables = tuple(dict.fromkeys(pushing.tables))
+    return Sampled(found, tables, tuple(pushing.blocked), tuple(pushing.by))
 
 
 class _Pushing:
@@ -53,11 +58,15 @@ class _Pushing:
         self._condition = condition
         self.tables: list[str] = []
         self.blocked: list[str] = []
+        self.by: list[tuple[str, tuple[str, ...]]] = []
 
     def push(self, plan: Relation, key: Sequence[Scalar]) -> Relation:
         match plan:
             case Scan():
                 self.tables.append(plan.table)
+                sources = dict(zip(plan.names, plan.sources, strict=True))
+                if all(is_column(one) for one in key):
+                    self.by.append((plan.table, tuple(sources[one.name] for one in key)))
                 return Filter(plan, self._condition(key))
             case Filter() | Sort():
                 return plan.with_children(self.push(plan.child, key))

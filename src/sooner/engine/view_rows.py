@@ -1,0 +1,170 @@
+"""A view's upkeep on Spark: its tables as they were and are, the steps of a plan, and the rows it writes."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.functions import expr
+
+from sooner.algebra import Join, Relation, Scan, walk
+from sooner.algebra.schema import Column, Schema
+from sooner.engine.change_rows import Prefix, readable
+from sooner.engine.failures import plain_errors
+from sooner.engine.lowering import lower
+from sooner.engine.merged_rows import forget, held
+from sooner.engine.rows import ddl, scramble_rows, table_rows
+from sooner.engine.sources import to_schema
+from sooner.engine.writing import written_files
+from sooner.sql import Hint, quote
+from sooner.storage.layout import BLOCK, VERSION
+from sooner.storage.records import Change, ChangeKind, DataFile, Table
+
+_KINDS: tuple[ChangeKind, ...] = ("delete", "insert")
+_KIND = "__kind"
+# Small enough that the rows of a part of the hash's range are found without reading the others.
+_ROW_GROUP_BYTES = 16 << 20
+_SMALL_BYTES = 64 << 20
+_VALUE_BYTES = 12
+
+
+def plan_types(spark: SparkSession, plan: Relation) -> dict[str, str]:
+    """The types of a plan's columns, as Spark decides them."""
+    with plain_errors():
+        return {one.name: str(one.type) for one in to_schema(lower(spark, plan).schema)}
+
+
+def rows_at(spark: SparkSession, table: Table, prefix: Prefix | None = None) -> DataFrame:
+    """The rows of a table at its version, or of some blocks of a scramble of it."""
+    if prefix is None:
+        return table_rows(spark, table)
+    rows = scramble_rows(spark, table, prefix.scramble).where(f"{BLOCK} < {prefix.blocks}")
+    return rows.select(*(quote(column.name) for column in table.columns))
+
+
+@contextmanager
+def stepped(
+    spark: SparkSession,
+    steps: Sequence[tuple[str, Relation]],
+    frames: Mapping[str, DataFrame],
+    small: Collection[str] = (),
+) -> Iterator[DataFrame]:
+    """The rows of the last of some plans; those of the others are held for it, under their names.
+
+    Frames in ``small`` are handed to every task by Spark, instead of sorting what they are joined with.
+    """
+    unique = f"__{uuid.uuid4().hex}"
+    names = {name: f"{name}{unique}" for name in [*frames, *(name for name, _ in steps[:-1])]}
+    few = {names[name] for name in small}
+    kept: list[DataFrame] = []
+
+    def renamed(plan: Relation) -> Relation:
+        if isinstance(plan, Scan):
+            return Scan(names.get(plan.table, plan.table), plan.sources, plan.columns)
+        return plan.with_children(*(renamed(child) for child in plan.children))
+
+    with plain_errors(), readable(spark, {names[n]: frame for n, frame in frames.items()}):
+        try:
+            for name, plan in steps[:-1]:
+                rows = held(lower(spark, renamed(plan), _Hinting(few)))
+                kept.append(rows)
+                rows.createOrReplaceTempView(names[name])
+                if is_small(rows.count(), len(rows.columns)):
+                    few.add(names[name])
+            yield lower(spark, renamed(steps[-1][1]), _Hinting(few))
+        finally:
+            for (name, _), rows in zip(steps, kept, strict=False):
+                spark.catalog.dropTempView(names[name])
+                forget(rows)
+
+
+def is_small(rows: int, columns: int) -> bool:
+    """Whether so much can be held by every task."""
+    return rows * columns * _VALUE_BYTES < _SMALL_BYTES
+
+
+class _Hinting:
+    """Which side of a join is small: one that reads small tables alone."""
+
+    def __init__(self, small: set[str]) -> None:
+        self._small = small
+
+    def __call__(self, join: Join) -> Hint | None:
+        left, right = (self._is_small(side) for side in join.children)
+        if right and not left and join.kind.value in ("inner", "left", "semi", "anti"):
+            return Hint("BROADCAST", right=True)
+        if left and not right and join.kind.value in ("inner", "right"):
+            return Hint("BROADCAST", right=False)
+        return None
+
+    def _is_small(self, plan: Relation) -> bool:
+        tables = [node.table for node in walk(plan) if isinstance(node, Scan)]
+        return bool(tables) and all(table in self._small for table in tables)
+
+
+def without_rows(rows: DataFrame, gone: DataFrame, key: Sequence[str]) -> DataFrame:
+    """The rows whose key is not among others; without a key there is one row, which any other replaces."""
+    same = [f"v.{quote(name)} <=> g.{quote(name)}" for name in key] or ["true"]
+    return rows.alias("v").join(gone.alias("g"), expr(" AND ".join(same)), "left_anti")
+
+
+def hashed(rows: DataFrame, columns: Sequence[str], hash_sql: str | None, name: str) -> DataFrame:
+    """Rows of some columns with their hash, in its order within each file."""
+    shown = [quote(column) for column in columns]
+    if hash_sql is None:
+        return rows.select(*shown)
+    return rows.selectExpr(*shown, f"{hash_sql} AS {quote(name)}").sortWithinPartitions(quote(name))
+
+
+def write_rows(rows: DataFrame, directory: str) -> tuple[DataFile, ...]:
+    """Write a view's rows anew; returns the files that are not empty."""
+    with plain_errors():
+        rows.write.option("parquet.block.size", _ROW_GROUP_BYTES).parquet(directory)
+    return written_files(directory)
+
+
+def view_schema(rows: DataFrame, hidden: int) -> tuple[Schema, Schema]:
+    """The columns that queries see, and those they do not, as Spark types them."""
+    columns = to_schema(rows.schema)
+    return columns[: len(columns) - hidden], columns[len(columns) - hidden :]
+
+
+def write_changes(
+    table: Table, rows: DataFrame, sign: str, hash_sql: str | None, name: str, directory: str
+) -> None:
+    """Add rows that a view loses and gains to a directory, in one pass over them."""
+    own = tuple(column for column in table.stored if column.name != name)
+    typed = rows.selectExpr(*(_cast(column) for column in own), quote(sign))
+    placed = hashed(typed, [*(column.name for column in own), sign], hash_sql, name)
+    kind = f"CASE WHEN {quote(sign)} < 0 THEN 'delete' ELSE 'insert' END AS {_KIND}"
+    version = f"{table.version + 1}L AS {VERSION}"
+    written = placed.selectExpr("*", version, kind).drop(sign)
+    if hash_sql is not None:
+        written = written.sortWithinPartitions(_KIND, quote(name))
+    with plain_errors():
+        written.write.mode("append").partitionBy(_KIND).parquet(directory)
+
+
+def written_changes(table: Table, directory: str) -> list[Change]:
+    """What was written, as changes to the view; a kind without rows is left out."""
+    found = []
+    for kind in _KINDS:
+        place = str(Path(directory) / f"{_KIND}={kind}")
+        if files := written_files(place):
+            found.append(Change(table.version + 1, kind, None, place, files))
+    return found
+
+
+def _cast(column: Column) -> str:
+    return f"CAST({quote(column.name)} AS {column.type}) AS {quote(column.name)}"
+
+
+def sample_changes(spark: SparkSession, table: Table, directory: str, sign: str) -> DataFrame:
+    """What :func:`write_changes` wrote, with all stored columns and the sign."""
+    schema = ddl(table.stored, ((_KIND, "string"),))
+    rows = spark.read.schema(schema).parquet(directory)
+    names = [quote(column.name) for column in table.stored]
+    return rows.selectExpr(*names, f"CAST(IF({_KIND} = 'delete', -1, 1) AS INT) AS {quote(sign)}")

@@ -1,0 +1,263 @@
+"""View: a query whose rows are kept, brought up to date exactly, and asked freshly while they are stale."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, get_args
+
+from rich.console import Console
+
+from sooner.algebra.schema import Schema
+from sooner.analysis.facts import TableInfo
+from sooner.answer import Answer
+from sooner.engine.jobs import job_group
+from sooner.engine.view_rows import plan_types
+from sooner.engine.writing import retried
+from sooner.errors import (
+    InvalidArgument,
+    NotSupported,
+    SchemaChanged,
+    SoonerError,
+    TableExists,
+    UnknownColumn,
+    UnknownTable,
+)
+from sooner.explain import table_infos
+from sooner.storage import Table
+from sooner.storage.views import (
+    Cleaned,
+    Refreshed,
+    StoredView,
+    drop_view,
+    find_view,
+    refreshes,
+    stored_view,
+)
+from sooner.views.changing import changing_functions
+from sooner.views.choose_unit import choose_unit
+from sooner.views.definition import Definition, from_text
+from sooner.views.estimates import Estimator
+from sooner.views.form import Form, form_of
+from sooner.views.schedule import Schedule
+from sooner.views.upkeep import How, Upkeep, create
+
+if TYPE_CHECKING:
+    from sooner.database import Database
+    from sooner.prepare import Prepared
+
+
+class View:
+    """A view: rows that are kept, exact as of the versions of its tables that they reflect.
+
+    Its name is a table's in every query. :meth:`answer` tells what it would say if it were up to date;
+    :meth:`refresh` brings it up to date.
+    """
+
+    def __init__(self, database: Database, name: str) -> None:
+        self._database = database
+        self.name = stored_view(database._catalog, name).table.name
+
+    @property
+    def text(self) -> str:
+        """Its query."""
+        return self._definition.text
+
+    @property
+    def columns(self) -> Schema:
+        """Its columns as queries see them."""
+        return self._stored.table.columns
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """The columns that tell its rows apart."""
+        return self._stored.table.key
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether a table that it is made from has changed since."""
+        return self._upkeep().is_stale
+
+    def history(self) -> list[Refreshed]:
+        """Every refresh: its kind, why that, how long it took and how many rows came and went."""
+        return refreshes(self._database._catalog, self._stored)
+
+    def refresh(self, how: How = "auto") -> Refreshed | None:
+        """Bring it up to date, exactly, and say how; ``None`` if it was.
+
+        What changed is brought in, or all of it made again where that is less work; ``how`` may be
+        "incremental" or "recompute". Views that it is made from are brought up to date first.
+        """
+        if how not in get_args(How):
+            raise InvalidArgument(f"how must be auto, incremental or recompute, not {how!r}.")
+
+        def attempt() -> Refreshed | None:
+            # Anew each time: another process may have been faster.
+            upkeep = self._upkeep()
+            return upkeep.refresh(how) if upkeep.is_stale else None
+
+        for below in self._upkeep().below:
+            View(self._database, below).refresh()
+        with job_group(self._database.spark, f"Refreshing {self.name}", self._database._progress):
+            done = retried(attempt)
+        if self._database._progress is not False:
+            Console().print(_told(self.name, done), highlight=False)
+        return done
+
+    def clean(self) -> Cleaned | None:
+        """Clean a sample of it now, for questions to come; ``None`` if it is up to date."""
+        upkeep = self._upkeep()
+        self._require_sampled(upkeep)
+        if not upkeep.is_stale:
+            return None
+        if upkeep.cleaned is not None:
+            return upkeep.cleaned
+        with job_group(self._database.spark, f"Cleaning {self.name}", self._database._progress):
+            return upkeep.clean()
+
+    def drop(self) -> None:
+        """Forget it. Its rows go at the next vacuum; its tables stay."""
+        self._database.drop_view(self.name)
+
+    def __repr__(self) -> str:
+        return f"View({self.name!r})"
+
+    @property
+    def _stored(self) -> StoredView:
+        return stored_view(self._database._catalog, self.name)
+
+    @property
+    def _definition(self) -> Definition:
+        return from_text(self._stored.definition)
+
+    def _require_sampled(self, upkeep: Upkeep) -> None:
+        if upkeep.unit is None:
+            raise NotSupported(
+                f"The view {self.name!r} is not sampled: {upkeep.definition.why_not}. "
+                "Use refresh() to bring it up to date."
+            )
+
+    def _upkeep(self) -> Upkeep:
+        return upkeep_of(self._database, self._stored)
+
+
+def upkeep_of(database: Database, stored: StoredView) -> Upkeep:
+    """A view with its tables as they are now."""
+    definition = from_text(stored.definition)
+    try:
+        prepared = database._prepare(definition.text, {})
+        now = [database._fresh(name) for name in prepared.tables]
+    except (UnknownTable, UnknownColumn, SchemaChanged) as error:
+        raise SchemaChanged(
+            f"The view {stored.table.name!r} can no longer be made from its tables: {error} Its rows stay "
+            "readable as they are. Bring the table back as it was, or drop the view."
+        ) from error
+    below = {}
+    for table in now:
+        view = find_view(database._catalog, table.name)
+        if view is not None:
+            below[table.name.lower()] = upkeep_of(database, view)
+    form = _form(database, prepared, now)
+    return Upkeep(database.spark, database._catalog, stored, definition, form, now, below)
+
+
+def _form(database: Database, prepared: Prepared, now: Sequence[Table]) -> Form:
+    # Facts are of one version, and a view outlives it. That keys hold no null is looked at each time: a
+    # view whose key rests on it is made again when it no longer holds.
+    keys = {
+        table.name.lower(): TableInfo(
+            table.key,
+            never_null=frozenset(n for n in table.key if table.facts.column(n).nulls == 0),
+        )
+        for table in now
+    }
+    types_of = partial(plan_types, database.spark)
+    return form_of(prepared.written, prepared.columns, keys, types_of, database._without)
+
+
+def create_view(
+    database: Database,
+    name: str,
+    text: str,
+    sample: float | None,
+    sample_by: Sequence[str],
+    outliers: Mapping[str, int | str] | None,
+    refresh: Schedule | None,
+    clean: Schedule | None,
+    replaced: bool,
+) -> View:
+    """Make a view of a query."""
+    changing = changing_functions(text)
+    if changing:
+        raise NotSupported(
+            f"A view cannot hold {', '.join(changing)}: its value changes although no row does. Leave it out "
+            "of the view, and use it in queries of the view."
+        )
+    _require_free(database, name, replaced)
+    prepared = database._prepare(text, {})
+    now = [database._fresh(one) for one in prepared.tables]
+    if name.lower() in (table.name.lower() for table in now):
+        raise InvalidArgument(f"A view cannot be made from itself: {name!r}.")
+    if not now:
+        raise InvalidArgument("A view is made from registered tables, and this query reads none.")
+    form = _form(database, prepared, now)
+    definition = Definition(prepared.text, sample, refresh=refresh, clean=clean)
+    definition = _sampled(database, definition, form, now, sample_by)
+    with job_group(database.spark, f"Making {name}", database._progress):
+        create(database.spark, database._catalog, name, definition, form, now, replaced)
+    return View(database, name)
+
+
+def _require_free(database: Database, name: str, replaced: bool) -> None:
+    taken = name.lower() in {known.lower() for known in database._catalog.names()}
+    if not taken:
+        return
+    is_view = find_view(database._catalog, name) is not None
+    if not (replaced and is_view):
+        what = "view" if is_view else "table"
+        more = (
+            "Use replace=True to replace it, or another name." if is_view else "Use another name."
+        )
+        raise TableExists(f"There is a {what} {name!r} already. {more}")
+
+
+def _sampled(
+    database: Database,
+    definition: Definition,
+    form: Form,
+    now: Sequence[Table],
+    wanted: Sequence[str],
+) -> Definition:
+    """The definition with what the view is sampled by, or why it is not."""
+    if definition.sample is None:
+        return replace(definition, why_not="no sample was asked for")
+    if form.why_whole is not None:
+        return replace(
+            definition, sample=None, why_not=f"it is made again, because {form.why_whole}"
+        )
+    if form.key is None:
+        raise NotSupported(
+            "Nothing tells the rows of this view apart, so that no sample of it can be kept. Register its "
+            "tables with key=[…], or give sample=None: it is then made again at each refresh."
+        )
+    types = plan_types(database.spark, form.plan)
+    spelled = {one.lower(): one for one in types}
+    columns = [spelled.get(one.lower(), one) for one in wanted]
+    for one in columns:
+        if one not in types:
+            raise UnknownColumn(f"The view has no column {one!r} to sample by.")
+    unit = choose_unit(form, types, now, table_infos(now), columns)
+    if unit is None:
+        which = ", ".join(columns or form.key) or "a single row"
+        return replace(definition, sample=None, why_not=f"{which} cannot be hashed")
+    return replace(definition, unit=unit)
+
+
+def _told(name: str, done: Refreshed | None) -> str:
+    if done is None:
+        return f"{name} is up to date."
+    return (
+        f"{name}: {done.inserted or 0:,} rows came and {done.deleted or 0:,} went in {done.seconds:.2f} s "
+        f"({done.why})."
+    )

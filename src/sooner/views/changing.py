@@ -1,0 +1,37 @@
+"""Functions that give another value each time: no view can be made of them."""
+
+from __future__ import annotations
+
+from sqlglot import Dialect
+
+_WORDS = frozenset(
+    "current_date current_timestamp current_time localtimestamp current_user session_user".split()
+)
+_CALLS = frozenset(
+    "now curdate rand randn random uuid shuffle monotonically_increasing_id spark_partition_id "
+    "input_file_name unix_timestamp current_timezone user randstr uniform".split()
+)
+
+
+def changing_functions(text: str) -> list[str]:
+    """The functions in a query whose value changes without any row doing so.
+
+    >>> changing_functions("SELECT rand() + now FROM t WHERE d < current_date")
+    ['current_date', 'rand()']
+    """
+    tokens = Dialect.get_or_raise("spark").tokenize(text)
+    found = set()
+    for place, token in enumerate(tokens):
+        word = token.text.lower()
+        called = place + 1 < len(tokens) and tokens[place + 1].text == "("
+        quoted = token.token_type.name in ("IDENTIFIER", "STRING")
+        if quoted or (place and tokens[place - 1].text == "."):
+            continue
+        if word in _WORDS:
+            found.add(word)
+        # unix_timestamp of a value is a function like any other; without one it is the time of now.
+        elif word == "unix_timestamp" and called and tokens[place + 2].text != ")":
+            continue
+        elif word in _CALLS and called:
+            found.add(f"{word}()")
+    return sorted(found)

@@ -1,0 +1,117 @@
+"""Aggregates that changes can be added to: what to keep of each, how it merges, how its value comes of it.
+
+Counts and sums of whole numbers and decimals can be added to and taken from. A floating sum can only be added
+to: taking 1e20 away again would leave nothing of the 1 beside it. A minimum can be lowered, but whether it
+goes up when it is taken away only the rows can say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from sqlglot import exp
+
+from sooner.algebra.relation import aggregate_call
+from sooner.algebra.scalar import Scalar
+from sooner.analysis.types import decimal_digits, is_floating, is_integral
+
+Merge: TypeAlias = Literal["sum", "min", "max"]
+_WIDEST = 38
+
+
+@dataclass(frozen=True)
+class Kept:
+    """An aggregate that is kept for another's sake, and what brings two of it together."""
+
+    call: Scalar
+    merge: Merge
+
+
+@dataclass(frozen=True)
+class Mergeable:
+    """What is kept of an aggregate, its value of that, and whether rows can be taken away again."""
+
+    kept: tuple[Kept, ...]
+    value: Callable[[Sequence[Scalar]], Scalar]
+    takes_away: bool = True
+
+
+def argument(aggregate: Scalar) -> Scalar | None:
+    """What an aggregate is of; ``None`` for ``count(*)`` and for more than one."""
+    call = aggregate_call(aggregate)
+    inner = call.this if call is not None else None
+    if not isinstance(inner, exp.Expr) or isinstance(inner, exp.Star | exp.Distinct):
+        return None
+    return inner.copy()
+
+
+def mergeable(aggregate: Scalar, type_: str | None) -> Mergeable | None:
+    """How an aggregate of an argument of some type merges; ``None`` if only its rows can say."""
+    call = aggregate_call(aggregate)
+    if call is None or call.find(exp.Distinct) or len(call.args.get("expressions") or ()) > 0:
+        return None
+    if isinstance(call, exp.Count):
+        return Mergeable((Kept(aggregate.copy(), "sum"),), lambda kept: kept[0].copy())
+    if isinstance(call, exp.Min | exp.Max):
+        merge: Merge = "min" if isinstance(call, exp.Min) else "max"
+        return Mergeable((Kept(aggregate.copy(), merge),), lambda kept: kept[0].copy())
+    if not isinstance(call, exp.Sum | exp.Avg):
+        return None
+    digits = decimal_digits(type_ or "")
+    if digits is None and not is_floating(type_):
+        return None
+    total = _again(aggregate, exp.Sum(this=_widened(call.this, type_)))
+    count = _again(aggregate, exp.Count(this=call.this.copy(), big_int=True))
+    kept = (Kept(total, "sum"), Kept(count, "sum"))
+    if isinstance(call, exp.Sum):
+        kept = (Kept(aggregate.copy(), "sum"), kept[1])
+        return Mergeable(kept, _total, digits is not None)
+    if is_floating(type_) or is_integral(type_):
+        return Mergeable(kept, _average, digits is not None)
+    assert digits is not None
+    return Mergeable(kept, _decimal_average(*digits))
+
+
+def _widened(scalar: Scalar, type_: str | None) -> Scalar:
+    """The average of whole numbers may be where their sum is too large for Spark."""
+    if not is_integral(type_):
+        return scalar.copy()
+    return exp.Cast(this=scalar.copy(), to=exp.DataType.build("decimal(20, 0)"))
+
+
+def _again(aggregate: Scalar, call: Scalar) -> Scalar:
+    if isinstance(aggregate, exp.Filter):
+        return exp.Filter(this=call, expression=aggregate.expression.copy())
+    return call
+
+
+def _if_any(count: Scalar, value: Scalar) -> Scalar:
+    some = exp.GT(this=count.copy(), expression=exp.convert(0))
+    return exp.Case(ifs=[exp.If(this=some, true=value)])
+
+
+def _total(kept: Sequence[Scalar]) -> Scalar:
+    total, count = kept
+    return _if_any(count, total.copy())
+
+
+def _average(kept: Sequence[Scalar]) -> Scalar:
+    total, count = kept
+    whole = exp.Cast(this=total.copy(), to=exp.DataType.build("double"))
+    return _if_any(count, exp.Div(this=whole, expression=count.copy()))
+
+
+def _decimal_average(before: int, after: int) -> Callable[[Sequence[Scalar]], Scalar]:
+    # Spark's type of an average: four more digits before and after the point, as far as there is room.
+    scale = min(after + 4, _WIDEST)
+    type_ = exp.DataType.build(f"decimal({min(before + after + 4, _WIDEST)}, {scale})")
+
+    def average(kept: Sequence[Scalar]) -> Scalar:
+        total, count = kept
+        number = exp.Cast(this=count.copy(), to=exp.DataType.build("decimal(20, 0)"))
+        quotient = exp.Div(this=total.copy(), expression=number)
+        return _if_any(count, exp.Cast(this=quotient, to=type_.copy()))
+
+    return average

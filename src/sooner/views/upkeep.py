@@ -1,0 +1,502 @@
+"""A view and its tables: whether it is stale, which rows it would lose and gain, and bringing these in."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from math import ceil
+from time import perf_counter
+from typing import Any, Literal, TypeAlias
+
+from sooner.algebra import Relation, Scan, walk
+from sooner.algebra.schema import Column
+from sooner.analysis.facts import TableInfo
+from sooner.engine import binding
+from sooner.engine.change_rows import Prefix, change_rows
+from sooner.engine.key_hashes import key_hashes
+from sooner.engine.lowering import lower
+from sooner.engine.rows import stored_rows
+from sooner.engine.view_rows import (
+    hashed,
+    is_small,
+    rows_at,
+    sample_changes,
+    stepped,
+    view_schema,
+    without_rows,
+    write_changes,
+    write_rows,
+    written_changes,
+)
+from sooner.engine.writing import reservation
+from sooner.errors import NotSupported, SchemaChanged
+from sooner.storage.catalog import Catalog
+from sooner.storage.footers import facts_of
+from sooner.storage.records import Source, Table
+from sooner.storage.views import (
+    Cleaned,
+    Refreshed,
+    StoredView,
+    add_view,
+    record_cleaned,
+    record_refresh,
+    reflecting,
+)
+from sooner.views.cost import cost, shrunk
+from sooner.views.definition import Definition, as_text
+from sooner.views.deltas import CHANGED, NEW, OLD, SIGN, CannotMaintain, as_it_is
+from sooner.views.form import Form
+from sooner.views.maintenance import VIEW, Push, Step, everything, maintenance
+from sooner.views.sampling import Sampled, sampled
+from sooner.views.unit import HASH, Unit, within
+
+_SALTS = 2**64
+
+How: TypeAlias = Literal["auto", "incremental", "recompute"]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """How a view will be brought up to date, and why so."""
+
+    incremental: bool
+    why: str
+    possible: bool = False
+
+
+class Upkeep:
+    """A view as it is stored, with its tables as they are now."""
+
+    def __init__(
+        self,
+        spark: Any,
+        catalog: Catalog,
+        stored: StoredView,
+        definition: Definition,
+        form: Form,
+        now: Sequence[Table],
+        below: Mapping[str, Upkeep] | None = None,
+    ) -> None:
+        self._spark = spark
+        self._catalog = catalog
+        self.stored = stored
+        self.definition = definition
+        self.form = form
+        self.now = {table.name.lower(): table for table in now}
+        # The views among its tables that are stale themselves.
+        self.below = {name: one for name, one in (below or {}).items() if one.is_stale}
+
+    @property
+    def table(self) -> Table:
+        """The view's own rows."""
+        return self.stored.table
+
+    @cached_property
+    def is_stale(self) -> bool:
+        """Whether a table has changed since the view's rows were made."""
+        return bool(self.below) or reflecting(list(self.now.values())) != self.stored.reflects
+
+    @cached_property
+    def reflects(self) -> dict[str, Any]:
+        """The versions of all that a fresh answer rests on, tables of stale views included."""
+        found = dict(reflecting(list(self.now.values())))
+        for one in self.below.values():
+            found |= one.reflects
+        return found
+
+    @cached_property
+    def anew(self) -> list[str]:
+        """Tables of which nobody knows what changed: they were registered anew."""
+        reflected = self.stored.reflects
+        return [
+            table.name
+            for name, table in self.now.items()
+            if name not in reflected or reflected[name].id != table.id
+        ]
+
+    @cached_property
+    def before(self) -> dict[str, Table]:
+        """The tables at the versions that the view's rows reflect."""
+        return {
+            name: self._catalog.table(name, self.stored.reflects[name].version) for name in self.now
+        }
+
+    @cached_property
+    def changed(self) -> int | None:
+        """Rows of its tables that have come and gone; ``None`` if nobody knows."""
+        if self.anew:
+            return None
+        counts = [self._changed_rows(name) for name in self.now]
+        return sum(counts) if not self.below else None
+
+    def _changed_rows(self, name: str) -> int:
+        old, new = self.before[name], self.now[name]
+        rows = [c.rows or 0 for c in new.changes_of(None) if c.version > old.version]
+        return sum(rows)
+
+    @property
+    def unit(self) -> Unit | None:
+        """What the view is sampled by, if it is."""
+        return self.definition.unit
+
+    @cached_property
+    def choice(self) -> Choice:
+        """Whether changes will be brought in, or the view made again."""
+        why = self.form.why_whole
+        if why is not None:
+            return Choice(False, f"made again, because {why}")
+        if self.form.key is None:
+            return Choice(False, "made again, because nothing tells its rows apart")
+        if self.anew:
+            return Choice(False, f"made again, because {', '.join(self.anew)} was registered anew")
+        own = [one.name for one in self.table.stored if one.name != HASH]
+        if own != list(self.form.plan.names) or set(self.form.key) != set(self.table.key):
+            return Choice(False, "made again, because its columns are kept in another way by now")
+        try:
+            steps = self._steps(everything)
+        except CannotMaintain as obstacle:
+            return Choice(False, f"made again, because {obstacle}")
+        infos = self._infos()
+        changes = cost([(step.name, step.plan) for step in steps], infos)
+        again = cost([("", as_it_is(self.form.plan))], infos)
+        shares = f"about {changes / 1e6:,.0f} MB pass by, against {again / 1e6:,.0f} MB"
+        if changes > again:
+            return Choice(False, f"made again, because that is less work: {shares}", possible=True)
+        return Choice(True, f"changes brought in: {shares} to make it again")
+
+    def _steps(self, push: Push) -> list[Step]:
+        stored = tuple(one for one in self.table.stored if one.name != HASH)
+        names = self.unit.columns if self.unit is not None and push is not everything else ()
+        return maintenance(self.form, stored, names, push)
+
+    def _infos(self) -> dict[str, TableInfo]:
+        found = {VIEW: TableInfo(self.table.key, facts=self.table.facts)}
+        for name, new in self.now.items():
+            old = self.before[name]
+            found[f"{OLD}{name}"] = TableInfo(old.key, facts=old.facts)
+            found[f"{NEW}{name}"] = TableInfo(new.key, facts=new.facts)
+            few = shrunk(new.facts, self._changed_rows(name))
+            found[f"{CHANGED}{name}"] = TableInfo(facts=few)
+        return found
+
+    @contextmanager
+    def signed(self, part: tuple[float, float] | None = None) -> Iterator[Any]:
+        """The rows that the view loses and gains, of all of it or of a part of the hash's range."""
+        push, found = (everything, _Pushed()) if part is None else self._pushing(*part)
+        steps = self._steps(push)
+        prefixes = {} if part is None else self._prefixes(found, steps, part[1])
+        used = {node.table for step in steps for node in walk(step.plan) if isinstance(node, Scan)}
+        with ExitStack() as stack:
+            frames = self._frames(used, prefixes, stack)
+            if VIEW in used:
+                rows = stored_rows(self._spark, self.table)
+                where = None if part is None else within(*part)
+                frames[VIEW] = rows if where is None else rows.where(where.sql("spark"))
+            small = [name for name in frames if name.startswith(CHANGED) and self._is_small(name)]
+            plans = [(step.name, step.plan) for step in steps]
+            yield stack.enter_context(stepped(self._spark, plans, frames, small))
+
+    def _is_small(self, name: str) -> bool:
+        of = name.removeprefix(CHANGED)
+        columns = len(self.now[of].columns)
+        return of not in self.below and is_small(self._changed_rows(of), columns)
+
+    def _frames(
+        self, used: Collection[str], prefixes: Mapping[str, Prefix], stack: ExitStack
+    ) -> dict[str, Any]:
+        """The tables that plans read, as they were, as they are, and what changed."""
+        frames: dict[str, Any] = {}
+        for name in self.now:
+            old, new, prefix = self.before[name], self.now[name], prefixes.get(name)
+            wanted = {kind for kind in (OLD, NEW, CHANGED) if f"{kind}{name}" in used}
+            if OLD in wanted:
+                frames[f"{OLD}{name}"] = rows_at(self._spark, old, prefix)
+            if name not in self.below:
+                if NEW in wanted:
+                    frames[f"{NEW}{name}"] = rows_at(self._spark, new, prefix)
+                if CHANGED in wanted:
+                    frames[f"{CHANGED}{name}"] = change_rows(self._spark, old, new, SIGN, prefix)
+                continue
+            below = self.below[name]
+            changes = stack.enter_context(below.shown())
+            if CHANGED in wanted:
+                known = change_rows(self._spark, old, new, SIGN)
+                frames[f"{CHANGED}{name}"] = known.unionByName(changes)
+            if NEW in wanted:
+                frames[f"{NEW}{name}"] = stack.enter_context(below.fresh())
+        return frames
+
+    @contextmanager
+    def shown(self) -> Iterator[Any]:
+        """The rows that the view loses and gains, with the columns that queries see."""
+        with self.signed() as rows:
+            yield rows.select(*(one.name for one in self.table.columns), SIGN)
+
+    @contextmanager
+    def fresh(self) -> Iterator[Any]:
+        """The rows that the view would have if it were brought up to date, as queries see them."""
+        names = [one.name for one in self.table.columns]
+        if not self.choice.incremental:
+            with self._whole() as rows:
+                yield rows.select(*names)
+            return
+        with self.signed() as rows:
+            gone, came = rows.where(f"{SIGN} < 0"), rows.where(f"{SIGN} > 0")
+            left = without_rows(stored_rows(self._spark, self.table), gone, self.table.key)
+            yield left.select(*names).unionAll(came.select(*names))
+
+    @contextmanager
+    def _whole(self) -> Iterator[Any]:
+        """The view's rows made of its tables as they are."""
+        with ExitStack() as stack:
+            if self.below:
+                plan = as_it_is(self.form.plan)
+                used = {node.table for node in walk(plan) if isinstance(node, Scan)}
+                frames = self._frames(used, {}, stack)
+                yield stack.enter_context(stepped(self._spark, [("", plan)], frames))
+                return
+            with binding.lock:
+                for table in self.now.values():
+                    binding.bind(self._spark, str(self._catalog.home.path), table)
+                rows = lower(self._spark, self.form.plan)
+            yield rows
+
+    def _pushing(self, low: float, high: float) -> tuple[Push, _Pushed]:
+        unit = self.unit
+        assert unit is not None
+        found = _Pushed()
+
+        def push(plan: Relation, names: Sequence[str]) -> Relation:
+            one = sampled(plan, names, partial(unit.between, low, high))
+            found.parts.append(one)
+            return one.plan
+
+        return push, found
+
+    def _prefixes(self, found: _Pushed, steps: Sequence[Step], high: float) -> dict[str, Prefix]:
+        """Tables whose sample is the first blocks of a scramble: wherever they are read, it is by its key."""
+        unit = self.unit
+        if unit is None or len(unit.columns) > 1 or _null_hash(unit.salt) < high * _SALTS:
+            return {}
+        prefixes = {}
+        for name, new in self.now.items():
+            ways = found.ways(name)
+            read = [
+                node
+                for step in steps
+                for node in walk(step.plan)
+                if isinstance(node, Scan) and _base(node.table) == name
+            ]
+            if name in self.below or not ways or len(ways) < len(read) or len(set(ways)) > 1:
+                continue
+            scramble = new.scramble_by(ways[0])
+            same = scramble is not None and scramble.salt == unit.salt
+            if same and scramble in self.before[name].scrambles:
+                prefixes[name] = Prefix(scramble, ceil(high * scramble.blocks))
+        return prefixes
+
+    def described(self) -> tuple[Sampled, list[str]]:
+        """How far sampling goes down in the plan of a cleaned sample, and which tables are read by blocks."""
+        push, found = self._pushing(0.0, self.definition.sample or 1.0)
+        steps = self._steps(push)
+        prefixes = self._prefixes(found, steps, self.definition.sample or 1.0)
+        return found.whole(), [self.now[name].name for name in prefixes]
+
+    def chosen(self, how: How) -> Choice:
+        """How to bring it up to date, if the user has a say in it."""
+        choice = self.choice
+        if how == "recompute" and choice.incremental:
+            return Choice(False, "made again, as asked")
+        if how == "incremental" and not choice.incremental:
+            if not choice.possible:
+                raise NotSupported(
+                    f"The view {self.table.name!r} has to be {choice.why}. Use refresh() as it is."
+                )
+            return Choice(True, "changes brought in, as asked")
+        return choice
+
+    def refresh(self, how: How = "auto") -> Refreshed:
+        """Bring the view up to date."""
+        choice = self.chosen(how)
+        return self._brought_in(choice) if choice.incremental else self._made_again(choice)
+
+    def _brought_in(self, choice: Choice) -> Refreshed:
+        start = perf_counter()
+        with reservation(self._catalog, self.table) as reserved:
+            directory = reserved.directory("refresh")
+            with self.signed() as rows:
+                write_changes(self.table, rows, SIGN, self._hash_sql, HASH, directory)
+            return self.commit(directory, choice, start, reserved)
+
+    @property
+    def _hash_sql(self) -> str | None:
+        return None if self.unit is None else self.unit.sql
+
+    def commit(self, directory: str, choice: Choice, start: float, reserved: Any) -> Refreshed:
+        """Make what was written to a directory part of the view."""
+        changes = written_changes(self.table, directory)
+        counts = {change.kind: change.rows or 0 for change in changes}
+        came, went = counts.get("insert", 0), counts.get("delete", 0)
+        done = Refreshed("incremental", choice.why, perf_counter() - start, came, went)
+        note = partial(self._note, done=done)
+        if not changes:
+            reserved.give_up()
+            with self._catalog.database.writing() as connection:
+                note(connection, self.table)
+            return done
+        added = [
+            file.path for change in changes if change.kind == "insert" for file in change.files
+        ]
+        facts = facts_of(added) if added else None
+        self._catalog.commit_change(self.table, changes, facts, reserved.directories, also=note)
+        return done
+
+    def _note(self, connection: Any, table: Table, done: Refreshed) -> None:
+        text = as_text(self.definition)
+        now = reflecting(list(self.now.values()))
+        record_refresh(connection, table, self.stored, text, now, done)
+
+    def _made_again(self, choice: Choice) -> Refreshed:
+        start = perf_counter()
+        with self._whole() as rows, reservation(self._catalog, None) as reserved:
+            made = _Made(rows, self.form, self.definition.unit, reserved.directory("view"))
+            done = Refreshed(
+                "recomputed", choice.why, perf_counter() - start, made.rows, self.table.facts.rows
+            )
+            made.commit(
+                self._catalog, self.table.name, reserved, partial(self._note, done=done), True
+            )
+        return done
+
+    def clean(self) -> Cleaned:
+        """Clean a sample of the view, and keep it for questions to come."""
+        ratio = self.definition.sample
+        assert ratio is not None, "a view that is sampled has a share"
+        with reservation(self._catalog, self.table) as reserved:
+            directory = reserved.directory("clean")
+            with self.signed((0.0, ratio)) as rows:
+                write_changes(self.table, rows, SIGN, self._hash_sql, HASH, directory)
+            counts = {one.kind: one.rows or 0 for one in written_changes(self.table, directory)}
+            cleaned = Cleaned(
+                self.reflects,
+                ratio,
+                directory,
+                counts.get("delete", 0),
+                counts.get("insert", 0),
+                self.table.version,
+            )
+            record_cleaned(self._catalog, self.stored, cleaned, reserved.directories)
+        return cleaned
+
+    @property
+    def cleaned(self) -> Cleaned | None:
+        """The cleaned sample, if there is one of just these versions."""
+        found = self.stored.cleaned
+        if found is None or found.version != self.table.version:
+            return None
+        return found if found.reflects == self.reflects else None
+
+    def changes_in(self, directory: str) -> Any:
+        """What a cleaned sample loses and gains."""
+        return sample_changes(self._spark, self.table, directory, SIGN)
+
+
+class _Pushed:
+    """Where sampling got to in some plans."""
+
+    def __init__(self) -> None:
+        self.parts: list[Sampled] = []
+
+    def ways(self, name: str) -> list[tuple[str, ...]]:
+        """By which columns of its own a table is sampled, each time that it is."""
+        return [by for part in self.parts for table, by in part.by if _base(table) == name]
+
+    def whole(self) -> Sampled:
+        """All of them together, tables by their own names."""
+        tables = [_base(name) for part in self.parts for name in part.tables]
+        blocked = [why for part in self.parts for why in part.blocked]
+        plan = self.parts[0].plan
+        return Sampled(plan, tuple(dict.fromkeys(tables)), tuple(dict.fromkeys(blocked)))
+
+
+def _base(name: str) -> str:
+    for kind in (OLD, NEW, CHANGED):
+        name = name.removeprefix(kind)
+    return name
+
+
+def _null_hash(salt: int) -> int:
+    """Where rows without a value would be: a scramble spreads them, and only a filter finds them."""
+    return int(key_hashes(salt, [])[0])
+
+
+class _Made:
+    """A view's rows, written to a directory."""
+
+    def __init__(self, rows: Any, form: Form, unit: Unit | None, directory: str) -> None:
+        self._form = form
+        sql = None if unit is None else unit.sql
+        # In an order if the query has one: then as it comes.
+        placed = hashed(rows, form.plan.names, sql, HASH)
+        hidden = len(form.hidden) + (unit is not None)
+        self.columns, self.hidden = view_schema(placed, hidden)
+        self.directory = directory
+        self.files = write_rows(placed, directory)
+
+    @property
+    def rows(self) -> int:
+        return sum(file.rows or 0 for file in self.files)
+
+    def commit(
+        self, catalog: Catalog, name: str, reserved: Any, also: Any, replaced: bool
+    ) -> Table:
+        columns = _typed(self.columns)
+        facts = facts_of([file.path for file in self.files]) if self.files else None
+        return catalog.create_table(
+            name,
+            columns,
+            self._form.key or (),
+            Source("parquet", (self.directory,)),
+            self.files,
+            facts=facts if facts is None else replace(facts, rows=self.rows),
+            replace=replaced,
+            reserved=reserved.directories,
+            hidden=self.hidden,
+            also=also,
+        )
+
+
+def _typed(columns: tuple[Column, ...]) -> tuple[Column, ...]:
+    for one in columns:
+        if one.type == "void":
+            raise SchemaChanged(
+                f"The column {one.name!r} of the view has no type: cast it, as in CAST(NULL AS INT)."
+            )
+    return columns
+
+
+def create(
+    spark: Any,
+    catalog: Catalog,
+    name: str,
+    definition: Definition,
+    form: Form,
+    now: Sequence[Table],
+    replaced: bool = False,
+) -> Table:
+    """Make a view's rows of its tables as they are, and say that they are a view."""
+    start = perf_counter()
+    with binding.lock:
+        for table in now:
+            binding.bind(spark, str(catalog.home.path), table)
+        rows = lower(spark, form.plan)
+    with reservation(catalog, None) as reserved:
+        made = _Made(rows, form, definition.unit, reserved.directory("view"))
+
+        def also(connection: Any, table: Table) -> None:
+            done = Refreshed("created", "new", perf_counter() - start, made.rows, 0)
+            add_view(connection, table, as_text(definition), reflecting(list(now)), done)
+
+        return made.commit(catalog, name, reserved, also, replaced)
