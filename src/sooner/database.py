@@ -257,10 +257,10 @@ class Database:
         """Keep the rows of a query under a name; with a name alone, open a view that was made.
 
         ``sample`` is the share of it that is cleaned when it is asked while stale, ``sample_by`` the columns
-        whose values are in a sample together (by default its key, or a part of it). ``outliers`` names columns
-        of its tables whose largest values are never left to chance: ``{"price": 100}`` for the 100 largest,
-        ``{"price": "3 sd"}`` for those 3 standard deviations above the mean. ``refresh`` and ``clean`` say
-        when :meth:`work` is to do so: ``sooner.every("1h")``, ``sooner.after(rows=10_000)``.
+        whose values are in a sample together (by default its key, or a part of it). ``outliers`` names
+        columns of its tables whose largest values are never left to chance: ``{"price": 100}`` for the 100
+        largest, ``{"price": "3 sd"}`` for those 3 standard deviations above the mean. ``refresh`` and
+        ``clean`` say when :meth:`work` is to do so: ``sooner.every("1h")``, ``sooner.after(rows=10_000)``.
         """
         if sql is None:
             return View(self, name)

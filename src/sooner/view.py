@@ -5,21 +5,25 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, get_args
+from time import perf_counter
+from typing import TYPE_CHECKING, Literal, get_args
 
+import pyarrow as pa
 from rich.console import Console
 
 from sooner.algebra.schema import Schema
 from sooner.analysis.facts import TableInfo
 from sooner.answer import Answer
+from sooner.engine.exact import arrow_contract, collect
 from sooner.engine.jobs import job_group
-from sooner.engine.view_rows import plan_types
+from sooner.engine.rows import table_rows
+from sooner.engine.view_rows import plan_types, stepped
 from sooner.engine.writing import retried
 from sooner.errors import (
+    CannotAnswer,
     InvalidArgument,
     NotSupported,
     SchemaChanged,
-    SoonerError,
     TableExists,
     UnknownColumn,
     UnknownTable,
@@ -30,7 +34,6 @@ from sooner.storage.views import (
     Cleaned,
     Refreshed,
     StoredView,
-    drop_view,
     find_view,
     refreshes,
     stored_view,
@@ -38,8 +41,10 @@ from sooner.storage.views import (
 from sooner.views.changing import changing_functions
 from sooner.views.choose_unit import choose_unit
 from sooner.views.definition import Definition, from_text
-from sooner.views.estimates import Estimator
+from sooner.views.estimates import Estimator, require_estimator
 from sooner.views.form import Form, form_of
+from sooner.views.fresh import Fresh, Sample
+from sooner.views.question import Question, question_of
 from sooner.views.schedule import Schedule
 from sooner.views.upkeep import How, Upkeep, create
 
@@ -104,6 +109,82 @@ class View:
         if self._database._progress is not False:
             Console().print(_told(self.name, done), highlight=False)
         return done
+
+    def answer(
+        self,
+        sql: str,
+        *,
+        estimator: Estimator | Literal["exact"] = "auto",
+        confidence: float = 0.95,
+    ) -> Answer:
+        """What a query of it would say if it were up to date, with an interval; it stays as it is.
+
+        A sample of it is cleaned if none is that is fresh. ``estimator`` is "corr" (the stale view, corrected
+        by the sample), "aqp" (the sample alone), "auto" (whichever varies less) or "exact". What a sample
+        cannot tell is answered exactly, of the rows that the view would have.
+        """
+        start = perf_counter()
+        if estimator != "exact":
+            require_estimator(estimator)
+        if not 0 < confidence < 1:
+            raise InvalidArgument(f"confidence must be between 0 and 1, not {confidence}.")
+        prepared = self._database._prepare(sql, {})
+        if self.name.lower() not in prepared.tables:
+            raise InvalidArgument(f"The query does not read the view: write FROM {self.name}.")
+        upkeep = self._upkeep()
+        if not upkeep.is_stale:
+            return self._database._exact(prepared)
+        try:
+            if estimator == "exact":
+                raise CannotAnswer("exact, as asked")
+            self._require_sampled(upkeep)
+            question = question_of(prepared.plan, self.name)
+        except NotSupported as reason:
+            found = self._exact(upkeep, prepared, str(reason))
+        else:
+            found = self._estimated(upkeep, prepared, question, estimator, confidence)
+        return replace(found, elapsed=perf_counter() - start)
+
+    def _estimated(
+        self,
+        upkeep: Upkeep,
+        prepared: Prepared,
+        question: Question,
+        estimator: Estimator,
+        confidence: float,
+    ) -> Answer:
+        spark = self._database.spark
+        cleaned = upkeep.cleaned
+        with job_group(spark, f"Answering from {self.name}", self._database._progress):
+            if cleaned is None:
+                cleaned = upkeep.clean()
+            sample = Sample(cleaned.directory, cleaned.ratio)
+            fresh = Fresh(spark, upkeep, sample, confidence, estimator)
+            schema = arrow_contract(spark, prepared.columns)
+            if question.measures:
+                return fresh.answer(question, schema)
+            return fresh.selection(question, schema, prepared.columns)
+
+    def _exact(self, upkeep: Upkeep, prepared: Prepared, why: str) -> Answer:
+        """The answer over the rows that the view would have."""
+        spark = self._database.spark
+        with upkeep.fresh() as rows:
+            frames = {self.name.lower(): rows}
+            for name in prepared.tables:
+                if name != self.name.lower():
+                    frames[name] = table_rows(spark, self._database._fresh(name))
+            with stepped(spark, [("", prepared.plan)], frames) as frame:
+                bar = self._database._progress
+                table = collect(spark, frame, prepared.columns, "Answering", bar)
+        as_of = {name: one.version for name, one in upkeep.reflects.items()}
+        schema = arrow_contract(spark, prepared.columns)
+        arrays = [a.cast(f.type) for a, f in zip(table.columns, schema, strict=True)]
+        return Answer(
+            pa.Table.from_arrays(arrays, schema=schema),
+            "exact, of the view as it would be",
+            as_of=as_of,
+            details={"notes": [f"answered exactly: {why}"]},
+        )
 
     def clean(self) -> Cleaned | None:
         """Clean a sample of it now, for questions to come; ``None`` if it is up to date."""

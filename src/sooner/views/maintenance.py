@@ -119,7 +119,9 @@ class _Merging:
         # A total is one group: it is derived again if it ever may have to be.
         derives_all = not self._of.merges_all or not (self._keys or again is None)
         if not derives_all:
-            told = rows if again is None else Filter(rows, exp.Not(this=exp.Paren(this=again.copy())))
+            told = (
+                rows if again is None else Filter(rows, exp.Not(this=exp.Paren(this=again.copy())))
+            )
             whole = Union(whole, _with_sign(self._of.over(self._merged(told)), 1))
         if derives_all or again is not None:
             untold = rows if again is None else Filter(rows, again)

@@ -1,0 +1,82 @@
+"""Columns of an estimated answer on their way: values, and the ends and estimators of those that are estimates."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sooner.algebra import Limit, Project, Relation, Sort
+from sooner.algebra.scalar import SortKey
+from sooner.statistics.arrays import Floats
+from sooner.views.estimates import Estimates
+
+
+class Cells:
+    """A table of so many rows; what is done with it is done with its intervals."""
+
+    def __init__(self, rows: int) -> None:
+        self.rows = rows
+        self.values: dict[str, pa.Array | Floats] = {}
+        self.ends: dict[str, tuple[Floats, Floats]] = {}
+        self.corrected: dict[str, Any] = {}
+
+    def put(self, name: str, found: Estimates) -> None:
+        """Add a column of estimates."""
+        self.values[name] = found.value
+        self.ends[name] = (found.low, found.high)
+        self.corrected[name] = found.corrected
+
+    def take(self, places: Any) -> None:
+        """Have these rows, in this order."""
+        self.values = {
+            name: one.take(pa.array(places)) if isinstance(one, pa.Array) else one[places]
+            for name, one in self.values.items()
+        }
+        self.ends = {name: (low[places], high[places]) for name, (low, high) in self.ends.items()}
+        self.corrected = {name: by[places] for name, by in self.corrected.items()}
+        self.rows = len(places)
+
+    def apply(self, node: Relation) -> None:
+        """Do what a plan does after its aggregate: choose columns, order rows, leave some out."""
+        match node:
+            case Project():
+                pairs = [(item.name, item.scalar.name) for item in node.items]
+                self.values = {new: self.values[old] for new, old in pairs}
+                self.ends = {new: self.ends[old] for new, old in pairs if old in self.ends}
+                kept = {new: old for new, old in pairs if old in self.corrected}
+                self.corrected = {new: self.corrected[old] for new, old in kept.items()}
+            case Limit():
+                end = None if node.count is None else node.offset + node.count
+                self.take(np.arange(self.rows)[node.offset : end])
+            case Sort():
+                places = np.arange(self.rows)
+                for key in reversed(
+                    node.by
+                ):  # equal ones stay as they are, so the first key is last
+                    values = self.values[key.scalar.name]
+                    array = values if isinstance(values, pa.Array) else _array(values)
+                    places = places[_order(array.take(pa.array(places)), key)]
+                self.take(places)
+
+
+def _array(values: Floats) -> pa.Array:
+    return pa.array(values, from_pandas=True)
+
+
+def _order(values: pa.Array, key: SortKey) -> Any:
+    """The places of values in order; equal ones stay as they are."""
+    order = "descending" if key.descending else "ascending"
+    missing = np.asarray(values.is_null().to_numpy(zero_copy_only=False))
+    known, nulls = np.flatnonzero(~missing), np.flatnonzero(missing)
+    ordered = known[np.asarray(pc.array_sort_indices(values.drop_null(), order=order))]
+    return np.concatenate([nulls, ordered] if key.nulls_first else [ordered, nulls])
+
+
+def typed(values: Floats, type_: pa.DataType) -> pa.Array:
+    """Estimates in the type that the exact answer has."""
+    if pa.types.is_integer(type_):
+        values = np.rint(values)
+    return _array(values).cast(type_, safe=False)

@@ -1,0 +1,143 @@
+"""What is asked of a view: aggregates of its rows by group, or the rows themselves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
+
+from sqlglot import exp
+
+from sooner.algebra import Aggregate, Filter, Item, Limit, Project, Relation, Scan, Sort
+from sooner.algebra.relation import aggregate_call
+from sooner.algebra.scalar import Scalar, column, is_column
+from sooner.algebra.schema import Column
+from sooner.errors import CannotAnswer
+from sooner.views.deltas import SIGN
+from sooner.views.estimates import Function
+from sooner.views.unit import HASH
+
+Extreme: TypeAlias = Literal["min", "max"]
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One aggregate: its name, what it is of, and which rows count.
+
+    ``function`` is one of totals, ``extreme`` a minimum or maximum, ``share`` a percentile: one of the three.
+    """
+
+    name: str
+    call: Scalar
+    argument: Scalar | None
+    condition: Scalar | None
+    function: Function | None = None
+    extreme: Extreme | None = None
+    share: float | None = None
+
+
+@dataclass(frozen=True)
+class Question:
+    """Aggregates of rows of a view by some of their columns; what is done with them is ``above``.
+
+    Without measures the rows themselves are asked for.
+    """
+
+    rows: Relation
+    keys: tuple[str, ...]
+    measures: tuple[Measure, ...]
+    above: tuple[Relation, ...]
+
+
+def question_of(plan: Relation, view: str) -> Question:
+    """What a plan asks of a view. Raises :class:`CannotAnswer` if a sample cannot tell."""
+    above: list[Relation] = []
+    below = plan
+    while isinstance(below, Project | Sort | Limit):
+        if isinstance(below, Project) and not all(is_column(item.scalar) for item in below.items):
+            break
+        above.append(below)
+        below = below.child
+    if not isinstance(below, Aggregate):
+        if any(isinstance(node, Limit) for node in above):
+            raise CannotAnswer(
+                "LIMIT of rows: a row that is not in the sample may be among the first"
+            )
+        _require_rows(plan, view)
+        return Question(plan, (), (), ())
+    _require_rows(below.child, view)
+    if not below.aggregates:
+        raise CannotAnswer("DISTINCT: values that are not in the sample may be missing")
+    measures = tuple(_measure(item) for item in below.aggregates)
+    return Question(below.child, below.keys, measures, tuple(above))
+
+
+def _require_rows(plan: Relation, view: str) -> None:
+    """Rows of the view alone, one for each of its own at most."""
+    while isinstance(plan, Project | Filter | Sort):
+        plan = plan.child
+    if not isinstance(plan, Scan) or plan.table.lower() != view.lower():
+        raise CannotAnswer("more than rows of this view alone")
+
+
+def _measure(item: Item) -> Measure:
+    call = aggregate_call(item.scalar)
+    assert call is not None
+    condition = None
+    if isinstance(item.scalar, exp.Filter):
+        condition = item.scalar.expression.this.copy()
+    inner = call.this
+    if isinstance(inner, exp.Distinct):
+        raise CannotAnswer("a count of unlike values, of which a sample says little")
+    argument = inner.copy() if isinstance(inner, exp.Expr) else None
+    if isinstance(inner, exp.Star):
+        argument = None
+    of = Measure(item.name, call.copy(), argument, condition)
+    match call:
+        case exp.Count() if not call.expressions:
+            return replace(of, function="count")
+        case exp.Sum():
+            return replace(of, function="sum")
+        case exp.Avg():
+            return replace(of, function="avg")
+        case exp.Variance():
+            return replace(of, function="variance")
+        case exp.Stddev() | exp.StddevSamp():
+            return replace(of, function="deviation")
+        case exp.Min():
+            return replace(of, extreme="min")
+        case exp.Max():
+            return replace(of, extreme="max")
+        case exp.Median():
+            return replace(of, share=0.5)
+        case exp.Quantile() if isinstance(call.args.get("quantile"), exp.Literal):
+            return replace(of, share=float(call.args["quantile"].this))
+    raise CannotAnswer(f"{call.sql('spark')}, for which there is no estimator")
+
+
+def carrying(plan: Relation, table: str, names: tuple[str, ...]) -> Relation:
+    """The rows with more columns of the table they are of, which is read under another name."""
+    match plan:
+        case Scan():
+            have = {
+                source: one.name for source, one in zip(plan.sources, plan.columns, strict=True)
+            }
+            more = [name for name in names if name not in have]
+            columns = (*plan.columns, *(Column(carried(name)) for name in more))
+            scan = Scan(table, (*plan.sources, *more), columns)
+            again = [Item(carried(name), column(have[name])) for name in names if name in have]
+            if not again:
+                return scan
+            every = [Item(name, column(name)) for name in scan.names]
+            return Project(scan, (*every, *again))
+        case Filter() | Sort():
+            return plan.with_children(carrying(plan.children[0], table, names))
+        case Project():
+            child = carrying(plan.child, table, names)
+            passed = (Item(carried(name), column(carried(name))) for name in names)
+            return Project(child, (*plan.items, *passed))
+    raise AssertionError("a question is of rows of one view")
+
+
+def carried(name: str) -> str:
+    """What :func:`carrying` calls a column of the table."""
+    return name if name in (HASH, SIGN) else f"__carried_{name}"
