@@ -17,6 +17,7 @@ from sooner.answer import Answer
 from sooner.engine.exact import arrow_contract, collect
 from sooner.engine.jobs import job_group
 from sooner.engine.rows import table_rows
+from sooner.engine.statistics import distinct_values
 from sooner.engine.view_rows import plan_types, stepped
 from sooner.engine.writing import retried
 from sooner.errors import (
@@ -28,7 +29,6 @@ from sooner.errors import (
     UnknownColumn,
     UnknownTable,
 )
-from sooner.explain import table_infos
 from sooner.storage import Table
 from sooner.storage.views import (
     Cleaned,
@@ -328,7 +328,7 @@ def _sampled(
     for one in columns:
         if one not in types:
             raise UnknownColumn(f"The view has no column {one!r} to sample by.")
-    unit = choose_unit(form, types, now, table_infos(now), columns)
+    unit = choose_unit(form, types, now, partial(distinct_values, database.spark), columns)
     if unit is None:
         which = ", ".join(columns or form.key) or "a single row"
         return replace(definition, sample=None, why_not=f"{which} cannot be hashed")

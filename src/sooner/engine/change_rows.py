@@ -37,7 +37,7 @@ def change_rows(
     if old.id != new.id:
         raise SchemaChanged(f"{new.name!r} was registered anew: nobody knows what changed.")
     names = [quote(column.name) for column in new.columns]
-    found = spark.createDataFrame([], ddl(new.columns, ((sign, "int"),)))
+    found: DataFrame | None = None
     layout = None if prefix is None else prefix.scramble.id
     extra = [(VERSION, "bigint"), *([] if prefix is None else [(BLOCK, "int")])]
     for change in new.changes_of(layout):
@@ -47,8 +47,8 @@ def change_rows(
             if prefix is not None:
                 rows = rows.where(f"{BLOCK} < {prefix.blocks}")
             signed = rows.selectExpr(*names, f"{_SIGNS[change.kind]} AS {quote(sign)}")
-            found = found.unionAll(signed)
-    return found
+            found = signed if found is None else found.unionAll(signed)
+    return spark.createDataFrame([], ddl(new.columns, ((sign, "int"),))) if found is None else found
 
 
 @contextmanager

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pyspark.sql import DataFrame, SparkSession
 
 from sooner.engine.failures import plain_errors
+from sooner.engine.rows import table_rows
 from sooner.sql import quote
 from sooner.storage.records import Table
 
@@ -42,3 +43,15 @@ def count_distinct(spark: SparkSession, table: Table, rows: DataFrame) -> dict[s
     if len(table.key) == 1 and table.key[0] in counts:
         counts[table.key[0]] = total
     return counts
+
+
+def distinct_values(spark: SparkSession, table: Table, column: str) -> float:
+    """About how many unlike values a column has: as counted before, else by looking at it."""
+    known = table.facts.column(column).distinct
+    if known is not None:
+        return float(known)
+    with plain_errors():
+        (row,) = (
+            table_rows(spark, table).selectExpr(f"approx_count_distinct({quote(column)})").collect()
+        )
+    return float(row[0])

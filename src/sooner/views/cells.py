@@ -1,4 +1,4 @@
-"""Columns of an estimated answer on their way: values, and the ends and estimators of those that are estimates."""
+"""Columns of an estimated answer on their way: values, and the ends of those that are estimates."""
 
 from __future__ import annotations
 

@@ -5,11 +5,14 @@ from __future__ import annotations
 from sqlglot import Dialect
 
 _WORDS = frozenset(
-    "current_date current_timestamp current_time localtimestamp current_user session_user".split()
+    ("current_date", "current_timestamp", "current_time", "localtimestamp", "current_user")
 )
 _CALLS = frozenset(
-    "now curdate rand randn random uuid shuffle monotonically_increasing_id spark_partition_id "
-    "input_file_name unix_timestamp current_timezone user randstr uniform".split()
+    (
+        *("now", "curdate", "unix_timestamp", "current_timezone", "user", "session_user"),
+        *("rand", "randn", "random", "uuid", "shuffle", "randstr", "uniform"),
+        *("monotonically_increasing_id", "spark_partition_id", "input_file_name"),
+    )
 )
 
 

@@ -8,33 +8,27 @@ few rows a value and more of the tables can be sampled by it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from typing import TypeAlias
 
-from sooner.algebra import Aggregate
-from sooner.analysis.cardinality import estimate
-from sooner.analysis.facts import TableInfo, table_info
 from sooner.storage.records import Table
 from sooner.views.form import Form
-from sooner.views.sampling import sampled
+from sooner.views.sampling import Sampled, sampled
 from sooner.views.unit import Unit, unit_of
 
 _MOST_ROWS = 16.0
 
 
-@dataclass(frozen=True)
-class _Candidate:
-    unit: Unit
-    reached: float
-    rows_each: float
+# How many unlike values a column of a table has, about.
+Distinct: TypeAlias = Callable[[Table, str], float]
 
 
 def choose_unit(
     form: Form,
     types: Mapping[str, str],
     tables: Sequence[Table],
-    infos: Mapping[str, TableInfo],
+    distinct: Distinct,
     wanted: Sequence[str] = (),
 ) -> Unit | None:
     """What to sample a view by; ``None`` if no column of its key can be hashed.
@@ -46,29 +40,40 @@ def choose_unit(
         found = unit_of(wanted, types)
         return found and _salted(form, found, tables)
     key = form.key or ()
-    parts = [(name,) for name in key] if len(key) > 1 else []
-    candidates = []
-    for names in (key, *parts):
-        unit = unit_of(names, types)
-        if unit is not None:
-            candidates.append(_candidate(form, unit, infos))
-    usable = [one for one in candidates if one.rows_each <= _MOST_ROWS] or candidates[:1]
-    if not usable:
-        return None
-    # The first of equals is the key itself, whose rows are draws of their own.
-    best = max(usable, key=lambda one: one.reached)
-    return _salted(form, best.unit, tables)
+    whole = unit_of(key, types)
+    known = {table.name.lower(): table for table in tables}
+    best, most = whole, -1.0 if whole is None else _reached(form, whole, known)
+    for name in key if len(key) > 1 else ():
+        unit = unit_of((name,), types)
+        if unit is None:
+            continue
+        reached = _reached(form, unit, known)
+        if reached > most and _rows_each(form, unit, known, distinct) <= _MOST_ROWS:
+            best, most = unit, reached
+    return best and _salted(form, best, tables)
 
 
-def _candidate(form: Form, unit: Unit, infos: Mapping[str, TableInfo]) -> _Candidate:
-    where = sampled(form.plan, unit.columns, partial(unit.between, 0.0, 0.5))
-    reached = sum(table_info(infos, name).facts.rows or 1.0 for name in where.tables)
-    values = estimate(Aggregate(form.plan, unit.columns), infos).rows
-    return _Candidate(unit, reached, estimate(form.plan, infos).rows / max(1.0, values))
+def _reached(form: Form, unit: Unit, tables: Mapping[str, Table]) -> float:
+    """The rows of tables that need not all be read."""
+    where = _sampled(form, unit)
+    return sum(float(tables[name].facts.rows or 1) for name in where.tables)
+
+
+def _rows_each(form: Form, unit: Unit, tables: Mapping[str, Table], distinct: Distinct) -> float:
+    """Rows for each value, in the table that has most: those of the view are about as many."""
+    found = 0.0
+    for name, (column,) in _sampled(form, unit).by:
+        rows = float(tables[name].facts.rows or 0)
+        found = max(found, rows / max(1.0, distinct(tables[name], column)))
+    return found
+
+
+def _sampled(form: Form, unit: Unit) -> Sampled:
+    return sampled(form.plan, unit.columns, partial(unit.between, 0.0, 0.5))
 
 
 def _salted(form: Form, unit: Unit, tables: Sequence[Table]) -> Unit:
-    where = sampled(form.plan, unit.columns, partial(unit.between, 0.0, 0.5))
+    where = _sampled(form, unit)
     for table in tables:
         ways = {by for name, by in where.by if name == table.name.lower()}
         for way in ways:

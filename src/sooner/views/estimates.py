@@ -102,8 +102,8 @@ def estimates(
 ) -> Estimates:
     """The fresh values of an aggregate. For each estimator: the totals that are known, and what is drawn.
 
-    ``missing`` says how much of all values the sample lacks, as :func:`heavier` tells. With ``auto`` the estimator with the smaller variance is taken, which is the condition of §5.2.2,
-    measured.
+    ``missing`` says how much of all values the sample lacks, as :func:`heavier` tells. With ``auto`` the
+    estimator with the smaller variance is taken, which is the condition of §5.2.2, measured.
     """
     require_estimator(estimator)
     corrected, anew = (_judged(function, known, drawn, ratio) for known, drawn in (corr, aqp))

@@ -13,13 +13,10 @@ import numpy as np
 
 from sooner.statistics.arrays import Floats
 
-# The rows nearest to the extreme, whose differences are looked at: a fiftieth of them, but not fewer.
-_NEAREST, _FEWEST = 0.02, 30
-
 
 @dataclass(frozen=True)
 class Extreme:
-    """A value, and at most which share of the rows lie beyond it; ``None`` where that is not known."""
+    """A value, and how likely a row lies beyond it at most; ``None`` where that is not known."""
 
     value: float | None
     probability: float | None
@@ -32,18 +29,21 @@ def extreme_estimate(
 
     ``dirty`` and ``clean`` are what the sampled keys had before and have after, not a number where a key has
     no row that counts. The paper adds the largest difference of any row to the stale maximum (the smallest
-    to the minimum). It is kept to what can be so:
+    to the minimum). That is kept to what can be:
 
-    - Differences count of the rows nearest to the extreme only. A row that grows from 1 to 900 does not
-      make one of 1000 into 1899; with all rows the error was twice as large, and mostly upwards.
     - What the clean sample has is there: no maximum is smaller.
-    - If the row of the stale extreme is sampled itself, what became of it is known, and correcting it by
-      another row's difference is not. Then, and if no row is in both samples, the clean sample's extreme
-      is all there is to say; of a whole sample it is exact.
+    - If the row of the stale extreme is sampled itself, what became of it is known, and another row's
+      difference has nothing to do with it. The clean sample's extreme is then off by half as much; of a
+      whole sample it is exact. Only where many rows are close to the extreme and grow by much, it is too
+      small. If no row is in both samples it is all there is to say.
 
-    The probability is Cantelli's, var/(var + ε²) for values further than ε from the mean, with the sample's
-    mean and variance. It is that of one row, drawn at random. The paper takes it for that of any such row
-    in the view, but for this it would have to be multiplied by the rows not sampled.
+    That a small row's growth is added to the largest row is not mended: with the differences of large rows
+    only, estimates were as often further off as closer.
+
+    The probability is Cantelli's, var/(var + ε²) for what is ε or more beyond the mean, with the sample's
+    mean and variance, and not less than 1/(n + 1) of n rows: so few say no more, however they vary. It is
+    that of one row, drawn at random. The paper takes it for that of any such row in the view, but for this
+    it would have to be multiplied by the number of rows that were not sampled.
 
     >>> before, after = np.array([10.0, 70.0, 80.0, 90.0]), np.array([10.0, 70.0, 85.0, np.nan])
     >>> extreme_estimate("max", 100.0, before, after).value
@@ -67,14 +67,10 @@ def _largest(stale: float | None, before: Floats, after: Floats) -> float | None
     with np.errstate(invalid="ignore"):
         differences = after - before
     both = ~np.isnan(differences)
-    number = int(both.sum())
-    if not number:
+    if not both.any():
         # With nothing sampled nothing is seen to have changed.
         return largest if len(seen) or not np.isnan(before).all() else stale
-    before, differences = before[both], differences[both]
-    farthest = max(0, number - max(_FEWEST, int(_NEAREST * number)))
-    near = before >= np.partition(before, farthest)[farthest]
-    corrected = stale + float(differences[near].max())
+    corrected = stale + float(differences[both].max())
     return corrected if largest is None else max(corrected, largest)
 
 
@@ -88,4 +84,4 @@ def _beyond(value: float, seen: Floats) -> float | None:
             return None
         distance = (value - float(seen.mean())) / deviation
         share = 1.0 / (1.0 + distance * distance)
-    return None if np.isnan(share) else share
+    return None if np.isnan(share) else max(share, 1.0 / (len(seen) + 1))

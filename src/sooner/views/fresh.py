@@ -47,7 +47,7 @@ _MOST_VALUES = 400_000
 
 @dataclass(frozen=True)
 class Sample:
-    """A cleaned sample: where its changes are, which share of the view it is, and what is in it for certain."""
+    """A cleaned sample: where its changes are, its share of the view, and what is in it for certain."""
 
     directory: str
     ratio: float

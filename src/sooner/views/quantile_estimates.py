@@ -7,14 +7,15 @@ and its row after; what the estimators make of these draws says how far off they
   with the keys near it drawn one by one, of n keys some √n, the draws are those of all keys.
 - A sample of a share m varies √(1−m) times as much as draws from it. Weights are moved towards 1 by that, not
   values towards the estimate: from one whole number 0.95 of the way to the next is never the answer.
-- The keys that changed may be among those not sampled. To SVC+CORR a change up and a change down are added
-  that nobody saw, each as often as a key is drawn: of what no sampled key shows, there is with 97.5%
-  confidence less than 3.7 sampled keys' worth, and Poisson(1) does not exceed 3 more often than that.
-- SVC+CORR takes what the change moved at the sample's percentile for what it moved at the view's. Where
-  values lie apart the one may be on this side of a step, the other beyond it. The ends are moved out by the
-  step, though never past those of both estimators together, as SVC+AQP's hold in any case.
+- The keys that changed may be among those not sampled. Where no sampled key shows a change of some kind, a
+  sample can still have been meant to hold 3.7 of them (e^−3.7 is 2.5%). For SVC+CORR each draw has changes
+  up and changes down that nobody saw, Poisson(1) of each, which reaches as far.
+- SVC+CORR takes what a change moves at the sample's percentile for what it moves at the view's. Where values
+  lie apart the one may be on this side of a step, the other beyond it. The ends are moved out by the step,
+  though never past those of both estimators together, as SVC+AQP's hold wherever the values lie.
 
-The ends are the percentiles of the draws, not their reflections: ranks are symmetric, values are not.
+The ends are percentiles of the draws, as in the paper. Reflected at the estimate they hold less often: what
+is alike on both sides of a percentile are ranks, not values.
 """
 
 from __future__ import annotations
@@ -32,9 +33,9 @@ from sooner.statistics.intervals import Interval
 from sooner.views.estimates import Estimate, Estimator, require_estimator
 
 _REPLICATES = 400
-_MOST_REPLICATES = 10_000
-# Weights drawn at a time.
-_CELLS = 1 << 22
+_MOST_REPLICATES = 4_000
+# Weights drawn at a time: so many stay in a cache.
+_CELLS = 1 << 16
 # With fewer rows, as many as would be of equal weight, nothing is said of how far off the estimate is.
 _FEWEST = 12
 # Where a row is, seen from the percentile.
@@ -86,7 +87,8 @@ def quantile_estimate(
     values = np.array([base + moved, after.quantile])
     theta = np.vstack([values, np.array([base, 0.0]) + draws])
     rows = np.array([min(before.rows, after.rows), after.rows])
-    ends = percentile_interval(theta, 0.0, confidence, rows, _FEWEST)
+    with np.errstate(invalid="ignore"):
+        ends = percentile_interval(theta, 0.0, confidence, rows, _FEWEST)
     ends = _moved_out(ends, max(before.step(ratio), after.step(ratio)))
     by = ("corr", "aqp")
     chosen = _varies_less(values, ends, draws) if estimator == "auto" else by.index(estimator)
@@ -109,15 +111,10 @@ class _Side:
     def of(values: Floats, share: float) -> _Side:
         order = np.flatnonzero(~np.isnan(values))
         order = order[np.argsort(values[order])]
-        first, end = _around(len(order), share, 6.0, 12)
-        places = np.full(len(values), _NONE)
-        for place, part in (
-            (_BELOW, order[:first]),
-            (_NEAR, order[first:end]),
-            (_ABOVE, order[end:]),
-        ):
-            places[part] = place
+        first, end = _around(len(order), share, 5.0, 8)
         keys = order[first:end]
+        places = np.full(len(values), _NONE)
+        places[order[:first]], places[keys], places[order[end:]] = _BELOW, _NEAR, _ABOVE
         return _Side(share, len(order), first, values[keys], keys, places)
 
     @property
@@ -137,10 +134,10 @@ class _Side:
     def step(self, ratio: float) -> float:
         """How far values near the percentile lie apart in the view itself.
 
-        Where most rows are as their neighbours are, values come in steps, and it is the widest of them. A
-        gap that one in a hundred smooth samples has (Fisher 1929) is the view's, and thin at its edges: so
-        it is counted with as many ranks around as it takes. Any other gap is there because rows were not
-        sampled; with them it would be about ``ratio`` of what it is.
+        Where most rows equal their neighbours, values come in steps: the widest of these. A gap that less
+        than one in a hundred smooth samples has (Fisher 1929) is one of the view, and rows are few around
+        it, too: the widest √k of k ranks. Any other gap is there because rows were not sampled; with them
+        it would be about ``ratio`` as wide.
         """
         first, end = _around(self.count, self.share, 3.0, 2)
         values = self.near[first - self.first : end - self.first]
@@ -160,10 +157,8 @@ class _Side:
 
 def _around(count: int, share: float, deviations: float, more: int) -> tuple[int, int]:
     """The ranks that a replicate's percentile may have, from and to."""
-    middle, half = (
-        share * max(0, count - 1),
-        deviations * sqrt(count * share * (1.0 - share)) + more,
-    )
+    middle = share * max(0, count - 1)
+    half = deviations * sqrt(count * share * (1.0 - share)) + more
     return max(0, int(middle - half)), min(count, int(middle + half) + 2)
 
 
@@ -174,39 +169,45 @@ def _draws(
     near = (before.places == _NEAR) | (after.places == _NEAR)
     alone = np.flatnonzero(near)
     # The other keys, by where they were and where they are.
-    sizes = np.bincount(4 * before.places[~near] + after.places[~near], minlength=16)
-    was, is_ = np.divmod(np.arange(16), 4)
-    was, is_ = np.append(before.places[alone], was), np.append(after.places[alone], is_)
-    expected = np.append(np.ones(len(alone)), sizes)
+    kinds, sizes = np.unique(4 * before.places[~near] + after.places[~near], return_counts=True)
+    was = np.append(before.places[alone], kinds // 4)
+    is_ = np.append(after.places[alone], kinds % 4)
+    expected: Floats = np.append(np.ones(len(alone)), sizes).astype(np.float64)[:, None]
     spread = sqrt(1.0 - ratio)
-    at_once = max(1, _CELLS // len(expected))
+    at_once = max(1, _CELLS // max(1, len(expected)))
     found = []
     for start in range(0, replicates, at_once):
         number = min(at_once, replicates - start)
-        bits = rng.integers(0, len(_WEIGHTS), (number, len(alone)), dtype=np.uint16)
-        drawn = np.hstack([_WEIGHTS[bits], rng.poisson(sizes, (number, 16)).astype(np.float64)])
-        weights = expected + spread * (drawn - expected)
-        unseen = np.float64(spread) * (rng.poisson(1.0, number) - rng.poisson(1.0, number))
+        bits = rng.integers(0, len(_WEIGHTS), (len(alone), number), dtype=np.uint16)
+        weights = np.empty((len(expected), number))
+        weights[: len(alone)] = _WEIGHTS[bits]
+        weights[len(alone) :] = rng.poisson(sizes[:, None], (len(sizes), number))
+        weights -= expected
+        weights *= spread
+        weights += expected
+        up, down = rng.poisson(1.0, (2, number))
         old = _Weighed.of(before, weights, was, np.searchsorted(alone, before.keys))
         new = _Weighed.of(after, weights, is_, np.searchsorted(alone, after.keys))
-        found.append(np.stack([new.quantiles(unseen) - old.quantiles(), new.quantiles()], axis=1))
+        with np.errstate(invalid="ignore"):
+            moved = new.quantiles(spread * (up - down)) - old.quantiles()
+        found.append(np.stack([moved, new.quantiles()], axis=1))
     return np.concatenate(found)
 
 
 @dataclass(frozen=True, eq=False)
 class _Weighed:
-    """The rows near the percentile in every replicate: a rank after each row, and that of the percentile."""
+    """The rows near the percentile in every replicate: the rank after each, and that of the percentile."""
 
     values: Floats
     ranks: Floats
     positions: Floats
 
     @staticmethod
-    def of(side: _Side, weights: Floats, places: Integers, columns: Integers) -> _Weighed:
-        """``places`` says where each column of ``weights`` is, ``columns`` in which each near row is."""
-        totals, below = weights @ (places != _NONE), weights @ (places == _BELOW)
+    def of(side: _Side, weights: Floats, places: Integers, lines: Integers) -> _Weighed:
+        """``places`` says where each line of ``weights`` is, ``lines`` which is that of each near row."""
+        totals, below = (places != _NONE) @ weights, (places == _BELOW) @ weights
         positions = side.share * np.maximum(0.0, totals - 1.0) - below
-        return _Weighed(side.near, np.cumsum(weights[:, columns], axis=1), positions)
+        return _Weighed(side.near, np.cumsum(weights[lines], axis=0), positions)
 
     def quantiles(self, shift: Floats | float = 0.0) -> Floats:
         """The percentile of each replicate, so many ranks further up."""
@@ -217,7 +218,7 @@ class _Weighed:
         return _between(self._at(below), self._at(below + 1.0), positions - below)
 
     def _at(self, rank: Floats) -> Floats:
-        place = (self.ranks <= rank[:, None]).sum(axis=1)
+        place = (self.ranks <= rank).sum(axis=0)
         return np.asarray(self.values[np.minimum(place, len(self.values) - 1)])
 
 

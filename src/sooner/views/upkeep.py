@@ -44,7 +44,7 @@ from sooner.storage.views import (
     record_refresh,
     reflecting,
 )
-from sooner.views.cost import cost, shrunk
+from sooner.views.cost import cost
 from sooner.views.definition import Definition, as_text
 from sooner.views.deltas import CHANGED, NEW, OLD, SIGN, CannotMaintain, as_it_is
 from sooner.views.form import Form
@@ -136,6 +136,10 @@ class Upkeep:
         rows = [c.rows or 0 for c in new.changes_of(None) if c.version > old.version]
         return sum(rows)
 
+    def _share_changed(self, name: str) -> float:
+        rows = self.now[name].facts.rows
+        return 1.0 if rows is None else min(2.0, self._changed_rows(name) / max(1, rows))
+
     @property
     def unit(self) -> Unit | None:
         """What the view is sampled by, if it is."""
@@ -159,12 +163,13 @@ class Upkeep:
         except CannotMaintain as obstacle:
             return Choice(False, f"made again, because {obstacle}")
         infos = self._infos()
-        changes = cost([(step.name, step.plan) for step in steps], infos)
-        again = cost([("", as_it_is(self.form.plan))], infos)
-        shares = f"about {changes / 1e6:,.0f} MB pass by, against {again / 1e6:,.0f} MB"
+        shares = {f"{CHANGED}{name}": self._share_changed(name) for name in self.now}
+        changes = cost([(step.name, step.plan) for step in steps], infos, shares)
+        again = cost([("", as_it_is(self.form.plan))], infos, {})
+        work = f"about {changes / 1e6:,.0f} MB pass by, against {again / 1e6:,.0f} MB"
         if changes > again:
-            return Choice(False, f"made again, because that is less work: {shares}", possible=True)
-        return Choice(True, f"changes brought in: {shares} to make it again")
+            return Choice(False, f"made again, because that is less work: {work}", possible=True)
+        return Choice(True, f"changes brought in: {work} to make it again")
 
     def _steps(self, push: Push) -> list[Step]:
         stored = tuple(one for one in self.table.stored if one.name != HASH)
@@ -177,8 +182,7 @@ class Upkeep:
             old = self.before[name]
             found[f"{OLD}{name}"] = TableInfo(old.key, facts=old.facts)
             found[f"{NEW}{name}"] = TableInfo(new.key, facts=new.facts)
-            few = shrunk(new.facts, self._changed_rows(name))
-            found[f"{CHANGED}{name}"] = TableInfo(facts=few)
+            found[f"{CHANGED}{name}"] = TableInfo(new.key, facts=new.facts)
         return found
 
     @contextmanager
