@@ -29,6 +29,8 @@ from sooner.missing.check import Checked, check
 from sooner.missing.constraint import Constraint
 from sooner.missing.suggest import suggest
 from sooner.synopses import Synopses, Synopsis
+from sooner.view import View
+from sooner.views.schedule import Schedule, after, every
 
 __all__ = [
     "Answer",
@@ -47,6 +49,7 @@ __all__ = [
     "ParseError",
     "QueryCancelled",
     "QueryFailed",
+    "Schedule",
     "SchemaChanged",
     "SoonerError",
     "SourceChanged",
@@ -59,8 +62,11 @@ __all__ = [
     "UnknownSynopsis",
     "UnknownTable",
     "UnknownView",
+    "View",
     "WriteConflict",
+    "after",
     "check",
     "connect",
+    "every",
     "suggest",
 ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
 from datetime import timedelta
 from functools import partial
 from time import perf_counter
@@ -31,6 +32,7 @@ from sooner.errors import CatalogError, InvalidArgument, NotSupported, SchemaCha
 from sooner.explain import table_infos
 from sooner.frame import Frame
 from sooner.incomplete import Incomplete, declaration
+from sooner.keeper import Keeper, keeping
 from sooner.missing.constraint import Constraint
 from sooner.prepare import Prepared, opaque, prepare
 from sooner.progressive.controller import Progress
@@ -260,7 +262,8 @@ class Database:
         whose values are in a sample together (by default its key, or a part of it). ``outliers`` names
         columns of its tables whose largest values are never left to chance: ``{"price": 100}`` for the 100
         largest, ``{"price": "3 sd"}`` for those 3 standard deviations above the mean. ``refresh`` and
-        ``clean`` say when :meth:`work` is to do so: ``sooner.every("1h")``, ``sooner.after(rows=10_000)``.
+        ``clean`` say when :meth:`work` and :meth:`keeping` do so: ``sooner.every("1h")``,
+        ``sooner.after(rows=10_000)``.
         """
         if sql is None:
             return View(self, name)
@@ -270,6 +273,19 @@ class Database:
     def views(self) -> list[View]:
         """All views."""
         return [View(self, one.table.name) for one in stored_views(self._catalog)]
+
+    def work(self) -> list[tuple[str, str]]:
+        """Refresh and clean every view that is due by its schedule; what was done, for which view."""
+        keeper = Keeper(self)
+        keeper.work("refresh")
+        keeper.work("clean")
+        if keeper.failed:
+            raise keeper.failed[0][2]
+        return list(keeper.done)
+
+    def keeping(self) -> AbstractContextManager[Keeper]:
+        """Do so in the background, refreshing and cleaning side by side: ``with db.keeping(): …``."""
+        return keeping(self)
 
     def drop_view(self, name: str) -> None:
         """Forget a view; its rows go at the next vacuum, its tables stay."""

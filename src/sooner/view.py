@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from functools import partial
+from itertools import pairwise
 from time import perf_counter
 from typing import TYPE_CHECKING, Literal, get_args
 
@@ -19,7 +21,7 @@ from sooner.engine.jobs import job_group
 from sooner.engine.rows import table_rows
 from sooner.engine.statistics import distinct_values
 from sooner.engine.view_rows import plan_types, stepped
-from sooner.engine.writing import retried
+from sooner.engine.writing import reservation, retried
 from sooner.errors import (
     CannotAnswer,
     InvalidArgument,
@@ -35,22 +37,31 @@ from sooner.storage.views import (
     Refreshed,
     StoredView,
     find_view,
+    redefine,
     refreshes,
     stored_view,
 )
 from sooner.views.changing import changing_functions
 from sooner.views.choose_unit import choose_unit
-from sooner.views.definition import Definition, from_text
+from sooner.views.definition import Definition, as_text, from_text, share_within
+from sooner.views.described import described
 from sooner.views.estimates import Estimator, require_estimator
 from sooner.views.form import Form, form_of
 from sooner.views.fresh import Fresh, Sample
+from sooner.views.outliers import chosen_outliers
 from sooner.views.question import Question, question_of
 from sooner.views.schedule import Schedule
-from sooner.views.upkeep import How, Upkeep, create
+from sooner.views.unit import Portion
+from sooner.views.upkeep import Choice, How, Upkeep, create
 
 if TYPE_CHECKING:
     from sooner.database import Database
     from sooner.prepare import Prepared
+
+# Shares that are tried to see what cleaning costs.
+_TRIED = (0.01, 0.05)
+# How much of a view has been brought up to date at each answer on the way; small parts first.
+_PARTS = (0.02, 0.05, 0.1, 0.2, 0.4, 0.7, 1.0)
 
 
 class View:
@@ -78,6 +89,16 @@ class View:
     def key(self) -> tuple[str, ...]:
         """The columns that tell its rows apart."""
         return self._stored.table.key
+
+    @property
+    def rows(self) -> int | None:
+        """How many rows it has; ``None`` if nobody has counted."""
+        return self._stored.table.facts.rows
+
+    @property
+    def sample(self) -> float | None:
+        """The share of it that is cleaned; ``None`` if it is not sampled."""
+        return self._definition.sample
 
     @property
     def is_stale(self) -> bool:
@@ -158,12 +179,12 @@ class View:
         with job_group(spark, f"Answering from {self.name}", self._database._progress):
             if cleaned is None:
                 cleaned = upkeep.clean()
-            sample = Sample(cleaned.directory, cleaned.ratio)
+            sample = Sample(cleaned.directory, cleaned.ratio, cleaned.certain)
             fresh = Fresh(spark, upkeep, sample, confidence, estimator)
             schema = arrow_contract(spark, prepared.columns)
             if question.measures:
                 return fresh.answer(question, schema)
-            return fresh.selection(question, schema, prepared.columns)
+            return fresh.selection(question, schema)
 
     def _exact(self, upkeep: Upkeep, prepared: Prepared, why: str) -> Answer:
         """The answer over the rows that the view would have."""
@@ -196,6 +217,81 @@ class View:
             return upkeep.cleaned
         with job_group(self._database.spark, f"Cleaning {self.name}", self._database._progress):
             return upkeep.clean()
+
+    def refresh_progress(
+        self, sql: str, *, confidence: float = 0.95, estimator: Estimator = "auto"
+    ) -> Iterator[Answer]:
+        """Answers that get closer while it is brought up to date; with the last one it is.
+
+        Growing parts of it, by the hash of its key, are brought up to date, and each answer rests on all of
+        them so far. Leave the loop to stop: it then stays as it was.
+        """
+        require_estimator(estimator)
+        prepared = self._database._prepare(sql, {})
+        for below in self._upkeep().below:
+            View(self._database, below).refresh()
+        upkeep = self._upkeep()
+        if upkeep.is_stale:
+            yield from self._in_parts(upkeep, prepared, confidence, estimator)
+        yield self._database._exact(self._database._prepare(sql, {}))
+
+    def _in_parts(
+        self, upkeep: Upkeep, prepared: Prepared, confidence: float, estimator: Estimator
+    ) -> Iterator[Answer]:
+        spark, start = self._database.spark, perf_counter()
+        try:
+            question = question_of(prepared.plan, self.name)
+        except CannotAnswer:
+            question = None
+        choice = upkeep.choice
+        if question is None or upkeep.unit is None or not (choice.incremental or choice.possible):
+            upkeep.refresh()
+            return
+        schema = arrow_contract(spark, prepared.columns)
+        with reservation(self._database._catalog, upkeep.table) as reserved:
+            directory = reserved.directory("refresh")
+            for low, high in pairwise((0.0, *_PARTS)):
+                with job_group(spark, f"Refreshing {self.name}", self._database._progress):
+                    upkeep.write(directory, Portion(low, high))
+                    if high == 1.0:
+                        break
+                    fresh = Fresh(spark, upkeep, Sample(directory, high), confidence, estimator)
+                    found = (
+                        fresh.answer(question, schema)
+                        if question.measures
+                        else fresh.selection(question, schema)
+                    )
+                yield replace(found, elapsed=perf_counter() - start)
+            upkeep.commit(directory, Choice(True, "changes brought in, in parts"), start, reserved)
+
+    def is_due(self, kind: Literal["refresh", "clean"], last: datetime, now: datetime) -> bool:
+        """Whether a refresh or a cleaning is due by its schedule, if it was last done then."""
+        return self._upkeep().due(kind, last, now)
+
+    def sample_within(self, seconds: float) -> float:
+        """Choose the share of it that is cleaned so that cleaning takes about so long; returns the share.
+
+        Two small samples are cleaned to see what a share costs. It needs changes to be measured by.
+        """
+        upkeep = self._upkeep()
+        self._require_sampled(upkeep)
+        if not seconds > 0:
+            raise InvalidArgument(f"sample_within({seconds}): give a time above 0.")
+        if not upkeep.is_stale:
+            raise NotSupported(
+                f"The view {self.name!r} is up to date: how long cleaning takes shows when rows have changed."
+            )
+        with job_group(self._database.spark, f"Trying {self.name}", self._database._progress):
+            upkeep.try_cleaning(_TRIED[0])  # the first one also starts Spark's engine
+            times = [upkeep.try_cleaning(share) for share in _TRIED]
+        share = share_within(seconds, _TRIED, times)
+        definition = replace(upkeep.definition, sample=share)
+        redefine(self._database._catalog, upkeep.stored, as_text(definition))
+        return share
+
+    def explain(self) -> str:
+        """How it will be brought up to date, how far sampling goes down, which estimator is likely."""
+        return described(self._upkeep())
 
     def drop(self) -> None:
         """Forget it. Its rows go at the next vacuum; its tables stay."""
@@ -285,6 +381,8 @@ def create_view(
     form = _form(database, prepared, now)
     definition = Definition(prepared.text, sample, refresh=refresh, clean=clean)
     definition = _sampled(database, definition, form, now, sample_by)
+    chosen = chosen_outliers(outliers, form, definition.unit, now)
+    definition = replace(definition, outliers=chosen)
     with job_group(database.spark, f"Making {name}", database._progress):
         create(database.spark, database._catalog, name, definition, form, now, replaced)
     return View(database, name)

@@ -16,36 +16,44 @@ from sooner.storage.records import Scramble, Table
 
 
 @dataclass(frozen=True)
-class Prefix:
-    """The first blocks of a scramble: all rows whose key hashes low, and nothing else has to be read."""
+class Blocks:
+    """Some blocks of a scramble: all rows whose key has certain hashes, and few others."""
 
     scramble: Scramble
-    blocks: int
+    numbers: tuple[int, ...]
+
+    @property
+    def sql(self) -> str:
+        """Whether a row is in one of them."""
+        first, last = self.numbers[0], self.numbers[-1]
+        if last - first + 1 == len(self.numbers):
+            return f"{BLOCK} BETWEEN {first} AND {last}"
+        return f"{BLOCK} IN ({', '.join(str(number) for number in self.numbers)})"
 
 
 _SIGNS = {"insert": 1, "delete": -1}
 
 
 def change_rows(
-    spark: SparkSession, old: Table, new: Table, sign: str, prefix: Prefix | None = None
+    spark: SparkSession, old: Table, new: Table, sign: str, blocks: Blocks | None = None
 ) -> DataFrame:
     """Rows with a last column ``sign``, 1 for those that came and -1 for those that went.
 
-    A row that came and went again in between is there twice, once with each sign. With a prefix only the
-    rows in some blocks of a scramble are read.
+    A row that came and went again in between is there twice, once with each sign. With ``blocks`` only
+    those of a scramble are read.
     """
     if old.id != new.id:
         raise SchemaChanged(f"{new.name!r} was registered anew: nobody knows what changed.")
     names = [quote(column.name) for column in new.columns]
     found: DataFrame | None = None
-    layout = None if prefix is None else prefix.scramble.id
-    extra = [(VERSION, "bigint"), *([] if prefix is None else [(BLOCK, "int")])]
+    layout = None if blocks is None else blocks.scramble.id
+    extra = [(VERSION, "bigint"), *([] if blocks is None else [(BLOCK, "int")])]
     for change in new.changes_of(layout):
         if change.version > old.version and change.files:
             schema = ddl(new.columns, extra)
             rows = spark.read.schema(schema).parquet(change.directory)
-            if prefix is not None:
-                rows = rows.where(f"{BLOCK} < {prefix.blocks}")
+            if blocks is not None:
+                rows = rows.where(blocks.sql)
             signed = rows.selectExpr(*names, f"{_SIGNS[change.kind]} AS {quote(sign)}")
             found = signed if found is None else found.unionAll(signed)
     return spark.createDataFrame([], ddl(new.columns, ((sign, "int"),))) if found is None else found

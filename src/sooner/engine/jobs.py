@@ -62,6 +62,18 @@ def within(spark: SparkSession, group: str, description: str) -> Iterator[None]:
             context.setLocalProperty(key, value)  # type: ignore[arg-type]
 
 
+@contextmanager
+def in_pool(spark: SparkSession, pool: str) -> Iterator[None]:
+    """Run the jobs of this thread in a pool: where Spark schedules fairly, each gets its share."""
+    context = spark.sparkContext
+    before = context.getLocalProperty("spark.scheduler.pool")
+    context.setLocalProperty("spark.scheduler.pool", pool)
+    try:
+        yield
+    finally:
+        context.setLocalProperty("spark.scheduler.pool", before)  # type: ignore[arg-type]
+
+
 def cancel(spark: SparkSession, group: str) -> None:
     """Stop all jobs of a group, from any thread."""
     spark.sparkContext.cancelJobGroup(group)

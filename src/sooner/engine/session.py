@@ -71,6 +71,8 @@ def _start(log: Path) -> SparkSession:
         .config("spark.driver.extraJavaOptions", "-XX:+UseParallelGC")
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.driver.bindAddress", "127.0.0.1")
+        # Pools of jobs side by side: a long one does not keep a short one waiting.
+        .config("spark.scheduler.mode", "FAIR")
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.log.level", "ERROR")

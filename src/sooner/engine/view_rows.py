@@ -12,7 +12,7 @@ from pyspark.sql.functions import expr
 
 from sooner.algebra import Join, Relation, Scan, walk
 from sooner.algebra.schema import Column, Schema
-from sooner.engine.change_rows import Prefix, readable
+from sooner.engine.change_rows import Blocks, readable
 from sooner.engine.failures import plain_errors
 from sooner.engine.lowering import lower
 from sooner.engine.merged_rows import forget, held
@@ -20,7 +20,7 @@ from sooner.engine.rows import ddl, scramble_rows, table_rows
 from sooner.engine.sources import to_schema
 from sooner.engine.writing import written_files
 from sooner.sql import Hint, quote
-from sooner.storage.layout import BLOCK, VERSION
+from sooner.storage.layout import VERSION
 from sooner.storage.records import Change, ChangeKind, DataFile, Table
 
 _KINDS: tuple[ChangeKind, ...] = ("delete", "insert")
@@ -37,11 +37,11 @@ def plan_types(spark: SparkSession, plan: Relation) -> dict[str, str]:
         return {one.name: str(one.type) for one in to_schema(lower(spark, plan).schema)}
 
 
-def rows_at(spark: SparkSession, table: Table, prefix: Prefix | None = None) -> DataFrame:
+def rows_at(spark: SparkSession, table: Table, blocks: Blocks | None = None) -> DataFrame:
     """The rows of a table at its version, or of some blocks of a scramble of it."""
-    if prefix is None:
+    if blocks is None:
         return table_rows(spark, table)
-    rows = scramble_rows(spark, table, prefix.scramble).where(f"{BLOCK} < {prefix.blocks}")
+    rows = scramble_rows(spark, table, blocks.scramble).where(blocks.sql)
     return rows.select(*(quote(column.name) for column in table.columns))
 
 
@@ -168,3 +168,30 @@ def sample_changes(spark: SparkSession, table: Table, directory: str, sign: str)
     rows = spark.read.schema(schema).parquet(directory)
     names = [quote(column.name) for column in table.stored]
     return rows.selectExpr(*names, f"CAST(IF({_KIND} = 'delete', -1, 1) AS INT) AS {quote(sign)}")
+
+
+def threshold(
+    rows: DataFrame, column: str, top: int | None, deviations: float | None
+) -> float | None:
+    """The value from which on rows are outliers; ``None`` if there are no rows."""
+    name = quote(column)
+    with plain_errors():
+        if top is not None:
+            first = rows.selectExpr(f"CAST({name} AS DOUBLE) AS v").where("v IS NOT NULL")
+            largest = first.orderBy("v", ascending=False).limit(top)
+            (found,) = largest.selectExpr("min(v)").collect()
+        else:
+            (found,) = rows.selectExpr(
+                f"avg({name}) + {deviations}D * stddev_pop({name})"
+            ).collect()
+    return None if found[0] is None else float(found[0])
+
+
+def outlier_hashes(
+    rows: DataFrame, column: str, least: float, hash_sql: str, most: int
+) -> list[int]:
+    """The hashes of rows whose value is at least so large, at most so many."""
+    far = rows.where(f"CAST({quote(column)} AS DOUBLE) >= {least!r}D")
+    with plain_errors():
+        found = far.selectExpr(f"{hash_sql} AS h").distinct().limit(most).collect()
+    return sorted(int(row[0]) for row in found)

@@ -126,10 +126,11 @@ def aligned_values(
     sign: str,
     frames: Mapping[str, DataFrame],
 ) -> pa.Table:
-    """Sampled rows before and after, side by side: keys, and of each value ``<name>_old`` and ``<name>_new``.
+    """Sampled rows before and after, side by side: of each value ``<name>_old`` and ``<name>_new``.
 
     ``rows`` are those of the sample as it was, and those that it loses and gains, with their ``sign``;
-    ``identity`` are the columns that tell them apart. A row that is not there has nulls.
+    ``identity`` are the columns that tell them apart, given after the keys. A row that is not there has
+    nulls.
     """
     shown, same = [quote(key) for key in keys], [quote(one) for one in identity]
     old, changed = render(rows["old"]), render(rows["changed"])
@@ -146,7 +147,8 @@ def aligned_values(
         gone = "count_if(kind <> 0) > 0"
         columns += [f"{was} AS {quote(name + '_old')}"]
         columns += [f"CASE WHEN {gone} THEN {is_} ELSE {was} END AS {quote(name + '_new')}"]
-    text = f"SELECT {', '.join([*shown, *columns])} FROM ({kinds}) GROUP BY {', '.join(names)}"
+    told = ", ".join([*names, *columns])
+    text = f"SELECT {told} FROM ({kinds}) GROUP BY {', '.join(names)}"
     with plain_errors(), readable(spark, frames):
         return spark.sql(text).toArrow()
 

@@ -28,6 +28,7 @@ from sooner.serve.options import (
 )
 from sooner.serve.output import OutputFormat, say, show_tables, write_answer
 from sooner.serve.synopsis_cli import synopsis
+from sooner.serve.view_cli import view
 from sooner.tpch import generate
 
 app = typer.Typer(
@@ -38,6 +39,7 @@ app = typer.Typer(
 )
 
 app.add_typer(synopsis, name="synopsis")
+app.add_typer(view, name="view")
 app.add_typer(constraints, name="constraints")
 app.command()(bounds)
 

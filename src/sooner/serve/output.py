@@ -22,6 +22,7 @@ from sooner.display import is_number
 from sooner.errors import InvalidArgument
 from sooner.storage import Table
 from sooner.synopses import Synopsis
+from sooner.view import View
 
 
 class OutputFormat(StrEnum):
@@ -137,6 +138,26 @@ def show_synopses(synopses: Sequence[Synopsis]) -> None:
         )
         numbers = (str(one.leaves), f"{one.sampled:,}")
         shown.add_row(one.name, about.table, str(about.version), measures, over, *numbers)
+    console.print(shown)
+
+
+def show_views(views: Sequence[View]) -> None:
+    """List views."""
+    console = Console()
+    if not views:
+        console.print("No views yet. Start with: sooner view create --help")
+        return
+    shown = RichTable(box=None, header_style="bold")
+    for heading in ("view", "rows", "key", "state", "sampled", "last refresh"):
+        shown.add_column(heading, justify="right" if heading == "rows" else "left")
+    for one in views:
+        last = one.history()[-1]
+        at = "–" if last.at is None else f"{last.at:%Y-%m-%d %H:%M}, {last.kind}"
+        rows = "?" if one.rows is None else f"{one.rows:,}"
+        key = ", ".join(name for name in one.key if not name.startswith("__")) or "–"
+        state = "stale" if one.is_stale else "up to date"
+        sampled = "–" if one.sample is None else f"{one.sample:.3g}"
+        shown.add_row(one.name, rows, key, state, sampled, at)
     console.print(shown)
 
 

@@ -40,7 +40,10 @@ Reflects: TypeAlias = Mapping[str, Reflected]
 
 @dataclass(frozen=True, slots=True)
 class Cleaned:
-    """What a sample of a view has instead of its own rows: where it lies, how large, of which versions."""
+    """What a sample of a view has instead of its own rows: where it lies, how large, of which versions.
+
+    ``certain`` are hashes that are in it besides.
+    """
 
     reflects: Reflects
     ratio: float
@@ -48,6 +51,7 @@ class Cleaned:
     deleted: int
     inserted: int
     version: int
+    certain: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +173,7 @@ def record_cleaned(
             "deleted": cleaned.deleted,
             "inserted": cleaned.inserted,
             "version": cleaned.version,
+            "certain": cleaned.certain,
         }
         stored = catalog.home.stored(cleaned.directory)
         values = {"cleaned": json.dumps(about), "directory": stored}
@@ -232,6 +237,7 @@ def _record(catalog: Catalog, row: Row[Any], table: Table) -> StoredView:
     if row.cleaned is not None:
         about = json.loads(row.cleaned)
         about["reflects"] = _as_reflects(about["reflects"])
+        about["certain"] = tuple(about["certain"])
         cleaned = Cleaned(directory=catalog.home.absolute(row.directory), **about)
     return StoredView(
         row.id, table, row.definition, _as_reflects(json.loads(row.reflects)), cleaned

@@ -15,7 +15,7 @@ from typing import TypeAlias
 from sooner.storage.records import Table
 from sooner.views.form import Form
 from sooner.views.sampling import Sampled, sampled
-from sooner.views.unit import Unit, unit_of
+from sooner.views.unit import Portion, Unit, unit_of
 
 _MOST_ROWS = 16.0
 
@@ -69,7 +69,7 @@ def _rows_each(form: Form, unit: Unit, tables: Mapping[str, Table], distinct: Di
 
 
 def _sampled(form: Form, unit: Unit) -> Sampled:
-    return sampled(form.plan, unit.columns, partial(unit.between, 0.0, 0.5))
+    return sampled(form.plan, unit.columns, partial(unit.picks, Portion()))
 
 
 def _salted(form: Form, unit: Unit, tables: Sequence[Table]) -> Unit:

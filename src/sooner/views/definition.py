@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 from sooner.errors import InvalidArgument
 from sooner.views.schedule import Schedule, schedule_from, schedule_to
@@ -40,7 +41,8 @@ class Definition:
     outliers: tuple[Outliers, ...] = ()
     refresh: Schedule | None = None
     clean: Schedule | None = None
-    budget: float | None = field(default=None)
+    # The hashes of outliers.
+    certain: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         if self.sample is not None and not 0 < self.sample <= 1:
@@ -60,16 +62,15 @@ def as_text(definition: Definition) -> str:
         "outliers": [vars(one) for one in definition.outliers],
         "refresh": schedule_to(definition.refresh),
         "clean": schedule_to(definition.clean),
-        "budget": definition.budget,
+        "certain": definition.certain,
     }
     return json.dumps(found)
 
 
 def from_text(text: str) -> Definition:
     """A definition that :func:`as_text` wrote."""
-    found: Mapping[str, object] = json.loads(text)
+    found: Mapping[str, Any] = json.loads(text)
     unit, outliers = found["unit"], found["outliers"]
-    assert isinstance(outliers, list)
     return Definition(
         text=str(found["text"]),
         sample=_number(found["sample"]),
@@ -78,7 +79,7 @@ def from_text(text: str) -> Definition:
         outliers=tuple(Outliers(**one) for one in outliers),
         refresh=schedule_from(found["refresh"]),
         clean=schedule_from(found["clean"]),
-        budget=_number(found["budget"]),
+        certain=tuple(found["certain"]),
     )
 
 
@@ -88,3 +89,15 @@ def _unit(found: Mapping[str, list[str]]) -> Unit:
 
 def _number(value: object) -> float | None:
     return None if value is None else float(str(value))
+
+
+def share_within(budget: float, shares: tuple[float, float], times: Sequence[float]) -> float:
+    """The share whose cleaning takes so long, if time grows evenly with it; between 0.1% and all.
+
+    >>> share_within(5.0, (0.01, 0.05), [1.0, 1.4])
+    0.41
+    """
+    small, large = shares
+    each = max(1e-9, (times[1] - times[0]) / (large - small))
+    fixed = max(0.0, times[0] - each * small)
+    return round(min(1.0, max(0.001, (budget - fixed) / each)), 4)

@@ -25,7 +25,7 @@ Function: TypeAlias = Literal["sum", "count", "avg", "variance", "deviation"]
 # With fewer values that bring anything, nothing is said of how far off the estimate is.
 _FEWEST = 12
 # Where the sample has less than this part of all squares, what is missing may be anything.
-_HEAVIEST = 3.0
+HEAVIEST = 3.0
 # Powers of a count and a sum, of which sums over all sampled values are enough for any estimate here.
 POWERS = ((2, 0), (1, 1), (0, 2), (4, 0), (3, 1), (2, 2), (1, 3), (0, 4))
 
@@ -115,7 +115,7 @@ def estimates(
         np.where(better, one, other) for one, other in zip(corrected.all, anew.all, strict=True)
     )
     if missing is not None and ratio < 1:
-        variance = np.where(missing > _HEAVIEST, np.nan, variance * np.maximum(1.0, missing))
+        variance = np.where(missing > HEAVIEST, np.nan, variance * np.maximum(1.0, missing))
     with np.errstate(invalid="ignore"):
         half = stdtrit(np.maximum(1.0, freedom - 1), 0.5 + confidence / 2) * np.sqrt(variance)
     half = np.where(variance == 0, 0.0, half)

@@ -25,6 +25,7 @@ from sooner.statistics.arrays import Floats
 from sooner.views.cells import Cells, typed
 from sooner.views.deltas import SIGN
 from sooner.views.estimates import (
+    HEAVIEST,
     POWERS,
     Drawn,
     Estimate,
@@ -37,7 +38,7 @@ from sooner.views.estimates import (
 from sooner.views.extremes import extreme_estimate
 from sooner.views.quantile_estimates import quantile_estimate
 from sooner.views.question import Measure, Question, carried, carrying
-from sooner.views.unit import HASH, within
+from sooner.views.unit import HASH, Portion, is_one_of
 from sooner.views.upkeep import Upkeep
 
 _WHOLE, _CHANGES, _SAMPLE = "__view_whole", "__view_changes", "__view_sample"
@@ -67,6 +68,7 @@ class Fresh:
         self._confidence = confidence
         self._estimator = estimator
         self._details: dict[str, Any] = {"sample": sample.ratio}
+        self._heavy = False
 
     def answer(self, question: Question, schema: pa.Schema) -> Answer:
         """The answer to an aggregate question, in the types of the exact one."""
@@ -93,7 +95,7 @@ class Fresh:
             cells.apply(node)
         return self._finished(cells, schema)
 
-    def selection(self, question: Question, schema: pa.Schema, columns: Any) -> Answer:
+    def selection(self, question: Question, schema: pa.Schema) -> Answer:
         """The rows that a condition picks, corrected as far as the sample goes (§12.1.2)."""
         key = self._upkeep.table.key
         frames = self._frames()
@@ -158,7 +160,11 @@ class Fresh:
             return found if where is None else Filter(found, where)
 
         by_chance = all_of(
-            [one for one in (within(0.0, ratio), _is_certain(certain, False)) if one is not None]
+            [
+                one
+                for one in (Portion(high=ratio).stored, _is_certain(certain, False))
+                if one is not None
+            ]
         )
         parts = [
             Part("whole", carrying(question.rows, _WHOLE, ()), "whole"),
@@ -194,6 +200,8 @@ class Fresh:
 
         stale = numbers("whole", "csq")
         corr, aqp = drawn("corr"), drawn("aqp")
+        missing = heavier(stale[2], numbers("aqp_sure", "q")[0], aqp, self._sample.ratio)
+        self._heavy |= bool((missing > HEAVIEST).any())
         return estimates(
             function,
             (stale + numbers("corr_sure", "csq"), corr),
@@ -201,7 +209,7 @@ class Fresh:
             self._sample.ratio,
             self._confidence,
             self._estimator,
-            heavier(stale[2], numbers("aqp_sure", "q")[0], aqp, self._sample.ratio),
+            missing,
         )
 
     def _values(self, question: Question, totals: pa.Table, cells: Cells) -> None:
@@ -222,23 +230,28 @@ class Fresh:
             self._spark,
             question.keys,
             {
-                "old": carrying(question.rows, "__view_old", key),
-                "changed": carrying(question.rows, _CHANGES, (*key, SIGN)),
+                "old": carrying(question.rows, "__view_old", (*key, HASH)),
+                "changed": carrying(question.rows, _CHANGES, (*key, HASH, SIGN)),
             },
-            [carried(name) for name in key],
+            [*(carried(name) for name in key), HASH],
             {name: _value_sql(one) for name, one in asked.items()},
             SIGN,
             frames,
         )
         parts = _by_group(totals, found, question.keys)
+        # Outliers are not drawn: they have no place among values of which each stands for many.
+        hashes = np.asarray(found.column(HASH).to_numpy(), np.int64)
+        drawn = Portion(high=ratio).holds_each(hashes)
         alone = upkeep.unit is not None and set(upkeep.unit.columns) == set(key)
         for name, one in asked.items():
             stale = _floats(totals.column(f"whole_plain{name[1:]}"))
             old, new = (_floats(found.column(f"{name}_{end}")) for end in ("old", "new"))
-            results = [
-                self._of_values(one, stale[group], old[places], new[places], ratio, alone)
-                for group, places in enumerate(parts)
-            ]
+            results = []
+            for group, places in enumerate(parts):
+                some = places if one.extreme is not None else places[drawn[places]]
+                results.append(
+                    self._of_values(one, stale[group], old[some], new[some], ratio, alone)
+                )
             value, low, high = (
                 np.array([_or_nan(getattr(r, end)) for r in results])
                 for end in ("value", "low", "high")
@@ -279,6 +292,11 @@ class Fresh:
             uncertain[field.name] = Uncertainty(Bounds(*ends), status)
         by = [bool(one) for each in cells.corrected.values() for one in each]
         whole = self._sample.ratio >= 1
+        if self._heavy:
+            self._details["notes"] = [
+                "a few values are so much larger than the others that a sample misses them: "
+                "outliers={…} keeps them in"
+            ]
         return Answer(
             pa.Table.from_arrays(arrays, schema=schema),
             _method(self._sample.ratio, by),
@@ -312,7 +330,7 @@ def _told(name: str, value: float | None, low: float | None, high: float | None)
 
 
 def _in_sample(ratio: float, certain: Sequence[int]) -> Scalar | None:
-    chance = within(0.0, ratio)
+    chance = Portion(high=ratio).stored
     if chance is None or not certain:
         return chance
     sure = _is_certain(certain, True)
@@ -323,14 +341,8 @@ def _in_sample(ratio: float, certain: Sequence[int]) -> Scalar | None:
 def _is_certain(certain: Sequence[int], yes: bool) -> Scalar | None:
     if not certain:
         return None
-    inside = exp.In(this=column(HASH), expressions=[_number(one) for one in certain])
+    inside = is_one_of(column(HASH), certain)
     return inside if yes else exp.Not(this=inside)
-
-
-def _number(value: int) -> Scalar:
-    number: Scalar = exp.Literal.number(abs(value))
-    number = exp.Neg(this=number) if value < 0 else number
-    return exp.Cast(this=number, to=exp.DataType.build("bigint"))
 
 
 def _counted(one: Measure) -> Counted:

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import ceil
 
+import numpy as np
 from sqlglot import exp
 
 from sooner.algebra.scalar import Scalar, all_of, column, to_sql
+from sooner.statistics.arrays import Booleans, Integers
 
 HASH = "__sooner_hash"
 
@@ -40,24 +43,58 @@ class Unit:
         """The hash of the view's own columns."""
         return to_sql(self.hash([column(name) for name in self.columns]))
 
-    def between(self, low: float, high: float, scalars: Sequence[Scalar]) -> Scalar:
-        """Whether the hash is in a part of its range, given as shares of it."""
-        found = all_of(_within(self.hash(scalars), low, high))
+    def picks(self, portion: Portion, scalars: Sequence[Scalar]) -> Scalar:
+        """Whether the hash of some scalars is in a portion."""
+        found = portion.of(self.hash(scalars))
         return exp.true() if found is None else found
 
 
-def within(low: float, high: float) -> Scalar | None:
-    """The same of the hash that a view's rows keep."""
-    return all_of(_within(column(HASH), low, high))
+@dataclass(frozen=True)
+class Portion:
+    """Hashes in a part of their range, given as shares of it; with ``only`` none but those among these."""
+
+    low: float = 0.0
+    high: float = 1.0
+    only: tuple[int, ...] | None = None
+
+    def of(self, hashed: Scalar) -> Scalar | None:
+        """Whether a hash is one of them; ``None`` if all are."""
+        found: list[Scalar] = []
+        if self.low > 0:
+            found.append(exp.GTE(this=hashed.copy(), expression=_bound(self.low)))
+        if self.high < 1:
+            found.append(exp.LT(this=hashed.copy(), expression=_bound(self.high)))
+        if self.only is not None:
+            found.append(is_one_of(hashed, self.only))
+        return all_of(found)
+
+    @property
+    def stored(self) -> Scalar | None:
+        """The same of the hash that a view's rows keep."""
+        return self.of(column(HASH))
+
+    def blocks(self, number: int) -> tuple[int, ...]:
+        """The blocks, of so many, in which these hashes are."""
+        if self.only is not None:
+            return tuple(sorted({(one - _LEAST) * number // _SPAN for one in self.only}))
+        return tuple(range(int(self.low * number), ceil(self.high * number)))
+
+    def holds(self, hashed: int) -> bool:
+        """Whether a hash, as it is stored, is one of them."""
+        place = (hashed - _LEAST) / _SPAN
+        return self.low <= place < self.high and (self.only is None or hashed in self.only)
+
+    def holds_each(self, hashes: Integers) -> Booleans:
+        """The same of many, their part of the range alone."""
+        places = (hashes.astype(np.float64) - _LEAST) / _SPAN
+        return (self.low <= places) & (places < self.high)
 
 
-def _within(hashed: Scalar, low: float, high: float) -> list[Scalar]:
-    found: list[Scalar] = []
-    if low > 0:
-        found.append(exp.GTE(this=hashed.copy(), expression=_bound(low)))
-    if high < 1:
-        found.append(exp.LT(this=hashed.copy(), expression=_bound(high)))
-    return found
+def is_one_of(hashed: Scalar, hashes: Sequence[int]) -> Scalar:
+    """Whether a hash is among some; of none it is not."""
+    if not hashes:
+        return exp.false()
+    return exp.In(this=hashed.copy(), expressions=[_bigint(one) for one in hashes])
 
 
 def _bound(share: float) -> Scalar:

@@ -5,22 +5,24 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import cached_property, partial
-from math import ceil
 from time import perf_counter
 from typing import Any, Literal, TypeAlias
 
 from sooner.algebra import Relation, Scan, walk
+from sooner.algebra.scalar import to_sql
 from sooner.algebra.schema import Column
 from sooner.analysis.facts import TableInfo
 from sooner.engine import binding
-from sooner.engine.change_rows import Prefix, change_rows
+from sooner.engine.change_rows import Blocks, change_rows
 from sooner.engine.key_hashes import key_hashes
 from sooner.engine.lowering import lower
 from sooner.engine.rows import stored_rows
 from sooner.engine.view_rows import (
     hashed,
     is_small,
+    outlier_hashes,
     rows_at,
     sample_changes,
     stepped,
@@ -49,10 +51,9 @@ from sooner.views.definition import Definition, as_text
 from sooner.views.deltas import CHANGED, NEW, OLD, SIGN, CannotMaintain, as_it_is
 from sooner.views.form import Form
 from sooner.views.maintenance import VIEW, Push, Step, everything, maintenance
+from sooner.views.outliers import MOST_OUTLIERS, outlier_way, with_outliers
 from sooner.views.sampling import Sampled, sampled
-from sooner.views.unit import HASH, Unit, within
-
-_SALTS = 2**64
+from sooner.views.unit import HASH, Portion, Unit
 
 How: TypeAlias = Literal["auto", "incremental", "recompute"]
 
@@ -128,17 +129,18 @@ class Upkeep:
         """Rows of its tables that have come and gone; ``None`` if nobody knows."""
         if self.anew:
             return None
-        counts = [self._changed_rows(name) for name in self.now]
+        counts = [self.changed_rows(name) for name in self.now]
         return sum(counts) if not self.below else None
 
-    def _changed_rows(self, name: str) -> int:
+    def changed_rows(self, name: str) -> int:
+        """Rows of a table that have come and gone."""
         old, new = self.before[name], self.now[name]
         rows = [c.rows or 0 for c in new.changes_of(None) if c.version > old.version]
         return sum(rows)
 
     def _share_changed(self, name: str) -> float:
         rows = self.now[name].facts.rows
-        return 1.0 if rows is None else min(2.0, self._changed_rows(name) / max(1, rows))
+        return 1.0 if rows is None else min(2.0, self.changed_rows(name) / max(1, rows))
 
     @property
     def unit(self) -> Unit | None:
@@ -186,18 +188,18 @@ class Upkeep:
         return found
 
     @contextmanager
-    def signed(self, part: tuple[float, float] | None = None) -> Iterator[Any]:
-        """The rows that the view loses and gains, of all of it or of a part of the hash's range."""
-        push, found = (everything, _Pushed()) if part is None else self._pushing(*part)
+    def signed(self, part: Portion | None = None) -> Iterator[Any]:
+        """The rows that the view loses and gains, of all of it or of a portion of its hashes."""
+        push, found = (everything, _Pushed()) if part is None else self._pushing(part)
         steps = self._steps(push)
-        prefixes = {} if part is None else self._prefixes(found, steps, part[1])
+        blocks = {} if part is None else self._blocks(found, steps, part)
         used = {node.table for step in steps for node in walk(step.plan) if isinstance(node, Scan)}
         with ExitStack() as stack:
-            frames = self._frames(used, prefixes, stack)
+            frames = self._frames(used, blocks, stack)
             if VIEW in used:
                 rows = stored_rows(self._spark, self.table)
-                where = None if part is None else within(*part)
-                frames[VIEW] = rows if where is None else rows.where(where.sql("spark"))
+                where = None if part is None else part.stored
+                frames[VIEW] = rows if where is None else rows.where(to_sql(where))
             small = [name for name in frames if name.startswith(CHANGED) and self._is_small(name)]
             plans = [(step.name, step.plan) for step in steps]
             yield stack.enter_context(stepped(self._spark, plans, frames, small))
@@ -205,23 +207,23 @@ class Upkeep:
     def _is_small(self, name: str) -> bool:
         of = name.removeprefix(CHANGED)
         columns = len(self.now[of].columns)
-        return of not in self.below and is_small(self._changed_rows(of), columns)
+        return of not in self.below and is_small(self.changed_rows(of), columns)
 
     def _frames(
-        self, used: Collection[str], prefixes: Mapping[str, Prefix], stack: ExitStack
+        self, used: Collection[str], blocks: Mapping[str, Blocks], stack: ExitStack
     ) -> dict[str, Any]:
         """The tables that plans read, as they were, as they are, and what changed."""
         frames: dict[str, Any] = {}
         for name in self.now:
-            old, new, prefix = self.before[name], self.now[name], prefixes.get(name)
+            old, new, some = self.before[name], self.now[name], blocks.get(name)
             wanted = {kind for kind in (OLD, NEW, CHANGED) if f"{kind}{name}" in used}
             if OLD in wanted:
-                frames[f"{OLD}{name}"] = rows_at(self._spark, old, prefix)
+                frames[f"{OLD}{name}"] = rows_at(self._spark, old, some)
             if name not in self.below:
                 if NEW in wanted:
-                    frames[f"{NEW}{name}"] = rows_at(self._spark, new, prefix)
+                    frames[f"{NEW}{name}"] = rows_at(self._spark, new, some)
                 if CHANGED in wanted:
-                    frames[f"{CHANGED}{name}"] = change_rows(self._spark, old, new, SIGN, prefix)
+                    frames[f"{CHANGED}{name}"] = change_rows(self._spark, old, new, SIGN, some)
                 continue
             below = self.below[name]
             changes = stack.enter_context(below.shown())
@@ -267,24 +269,25 @@ class Upkeep:
                 rows = lower(self._spark, self.form.plan)
             yield rows
 
-    def _pushing(self, low: float, high: float) -> tuple[Push, _Pushed]:
+    def _pushing(self, part: Portion) -> tuple[Push, _Pushed]:
         unit = self.unit
         assert unit is not None
         found = _Pushed()
 
         def push(plan: Relation, names: Sequence[str]) -> Relation:
-            one = sampled(plan, names, partial(unit.between, low, high))
+            one = sampled(plan, names, partial(unit.picks, part))
             found.parts.append(one)
             return one.plan
 
         return push, found
 
-    def _prefixes(self, found: _Pushed, steps: Sequence[Step], high: float) -> dict[str, Prefix]:
-        """Tables whose sample is the first blocks of a scramble: wherever they are read, it is by its key."""
+    def _blocks(self, found: _Pushed, steps: Sequence[Step], part: Portion) -> dict[str, Blocks]:
+        """Tables of which only some blocks of a scramble are read: wherever they are, it is by its key."""
         unit = self.unit
-        if unit is None or len(unit.columns) > 1 or _null_hash(unit.salt) < high * _SALTS:
+        # A scramble spreads rows without a value over all blocks.
+        if unit is None or len(unit.columns) > 1 or part.holds(_null_hash(unit.salt)):
             return {}
-        prefixes = {}
+        blocks = {}
         for name, new in self.now.items():
             ways = found.ways(name)
             read = [
@@ -298,15 +301,16 @@ class Upkeep:
             scramble = new.scramble_by(ways[0])
             same = scramble is not None and scramble.salt == unit.salt
             if same and scramble in self.before[name].scrambles:
-                prefixes[name] = Prefix(scramble, ceil(high * scramble.blocks))
-        return prefixes
+                blocks[name] = Blocks(scramble, part.blocks(scramble.blocks))
+        return blocks
 
     def described(self) -> tuple[Sampled, list[str]]:
         """How far sampling goes down in the plan of a cleaned sample, and which tables are read by blocks."""
-        push, found = self._pushing(0.0, self.definition.sample or 1.0)
+        part = Portion(high=self.definition.sample or 1.0)
+        push, found = self._pushing(part)
         steps = self._steps(push)
-        prefixes = self._prefixes(found, steps, self.definition.sample or 1.0)
-        return found.whole(), [self.now[name].name for name in prefixes]
+        blocks = self._blocks(found, steps, part)
+        return found.whole(), [self.now[name].name for name in blocks]
 
     def chosen(self, how: How) -> Choice:
         """How to bring it up to date, if the user has a say in it."""
@@ -330,9 +334,13 @@ class Upkeep:
         start = perf_counter()
         with reservation(self._catalog, self.table) as reserved:
             directory = reserved.directory("refresh")
-            with self.signed() as rows:
-                write_changes(self.table, rows, SIGN, self._hash_sql, HASH, directory)
+            self.write(directory)
             return self.commit(directory, choice, start, reserved)
+
+    def write(self, directory: str, part: Portion | None = None) -> None:
+        """Add what the view loses and gains, or a portion of it, to a directory."""
+        with self.signed(part) as rows:
+            write_changes(self.table, rows, SIGN, self._hash_sql, HASH, directory)
 
     @property
     def _hash_sql(self) -> str | None:
@@ -344,7 +352,7 @@ class Upkeep:
         counts = {change.kind: change.rows or 0 for change in changes}
         came, went = counts.get("insert", 0), counts.get("delete", 0)
         done = Refreshed("incremental", choice.why, perf_counter() - start, came, went)
-        note = partial(self._note, done=done)
+        note = partial(self._note, done=done, text=self._text())
         if not changes:
             reserved.give_up()
             with self._catalog.database.writing() as connection:
@@ -357,8 +365,11 @@ class Upkeep:
         self._catalog.commit_change(self.table, changes, facts, reserved.directories, also=note)
         return done
 
-    def _note(self, connection: Any, table: Table, done: Refreshed) -> None:
-        text = as_text(self.definition)
+    def _text(self) -> str:
+        """The definition, its outliers those of the tables as they are."""
+        return as_text(with_outliers(self._spark, self.definition, self.form, self.now))
+
+    def _note(self, connection: Any, table: Table, done: Refreshed, text: str) -> None:
         now = reflecting(list(self.now.values()))
         record_refresh(connection, table, self.stored, text, now, done)
 
@@ -366,11 +377,16 @@ class Upkeep:
         start = perf_counter()
         with self._whole() as rows, reservation(self._catalog, None) as reserved:
             made = _Made(rows, self.form, self.definition.unit, reserved.directory("view"))
+            text = self._text()
             done = Refreshed(
                 "recomputed", choice.why, perf_counter() - start, made.rows, self.table.facts.rows
             )
             made.commit(
-                self._catalog, self.table.name, reserved, partial(self._note, done=done), True
+                self._catalog,
+                self.table.name,
+                reserved,
+                partial(self._note, done=done, text=text),
+                True,
             )
         return done
 
@@ -378,10 +394,14 @@ class Upkeep:
         """Clean a sample of the view, and keep it for questions to come."""
         ratio = self.definition.sample
         assert ratio is not None, "a view that is sampled has a share"
+        certain = self.outliers_now()
         with reservation(self._catalog, self.table) as reserved:
             directory = reserved.directory("clean")
-            with self.signed((0.0, ratio)) as rows:
-                write_changes(self.table, rows, SIGN, self._hash_sql, HASH, directory)
+            parts = [Portion(high=ratio)]
+            if certain and ratio < 1:
+                parts.append(Portion(low=ratio, only=certain))
+            for part in parts:
+                self.write(directory, part)
             counts = {one.kind: one.rows or 0 for one in written_changes(self.table, directory)}
             cleaned = Cleaned(
                 self.reflects,
@@ -390,9 +410,32 @@ class Upkeep:
                 counts.get("delete", 0),
                 counts.get("insert", 0),
                 self.table.version,
+                certain,
             )
             record_cleaned(self._catalog, self.stored, cleaned, reserved.directories)
         return cleaned
+
+    def try_cleaning(self, share: float) -> float:
+        """How long it takes to clean so much of the view; nothing is kept."""
+        start = perf_counter()
+        with reservation(self._catalog, self.table) as reserved:
+            self.write(reserved.directory("clean"), Portion(high=share))
+            reserved.give_up()
+        return perf_counter() - start
+
+    def outliers_now(self) -> tuple[int, ...]:
+        """The hashes of outliers: those there were, and those among the rows that have changed since."""
+        found = set(self.definition.certain)
+        for one in self.definition.outliers:
+            name = one.table.lower()
+            way = outlier_way(self.form, self.definition.unit, name)
+            if one.threshold is None or way is None:
+                continue
+            old, new = self.before[name], self.now[name]
+            rows = change_rows(self._spark, old, new, SIGN)
+            room = MOST_OUTLIERS - len(found)
+            found |= set(outlier_hashes(rows, one.column, one.threshold, way, max(0, room)))
+        return tuple(sorted(found))
 
     @property
     def cleaned(self) -> Cleaned | None:
@@ -401,6 +444,15 @@ class Upkeep:
         if found is None or found.version != self.table.version:
             return None
         return found if found.reflects == self.reflects else None
+
+    def due(self, kind: Literal["refresh", "clean"], last: datetime, now: datetime) -> bool:
+        """Whether a refresh or a cleaning is due by its schedule."""
+        schedule = self.definition.refresh if kind == "refresh" else self.definition.clean
+        if schedule is None or not self.is_stale:
+            return False
+        if kind == "clean" and (self.unit is None or self.cleaned is not None):
+            return False
+        return schedule.is_due((now - last).total_seconds(), self.changed)
 
     def changes_in(self, directory: str) -> Any:
         """What a cleaned sample loses and gains."""
@@ -432,8 +484,8 @@ def _base(name: str) -> str:
 
 
 def _null_hash(salt: int) -> int:
-    """Where rows without a value would be: a scramble spreads them, and only a filter finds them."""
-    return int(key_hashes(salt, [])[0])
+    """The hash, as it is stored, of rows without a value."""
+    return int(key_hashes(salt, [])[0]) - 2**63
 
 
 class _Made:
@@ -498,9 +550,11 @@ def create(
         rows = lower(spark, form.plan)
     with reservation(catalog, None) as reserved:
         made = _Made(rows, form, definition.unit, reserved.directory("view"))
+        known = {table.name.lower(): table for table in now}
+        text = as_text(with_outliers(spark, definition, form, known))
 
         def also(connection: Any, table: Table) -> None:
             done = Refreshed("created", "new", perf_counter() - start, made.rows, 0)
-            add_view(connection, table, as_text(definition), reflecting(list(now)), done)
+            add_view(connection, table, text, reflecting(list(now)), done)
 
         return made.commit(catalog, name, reserved, also, replaced)
