@@ -15,13 +15,14 @@ import sooner
 ROOT = Path(__file__).resolve().parent.parent
 
 
-def test_guide(spark, tmp_path, monkeypatch) -> None:
+@pytest.mark.parametrize("guide", ["guide.md", "guide_views.md"])
+def test_guide(guide: str, spark, tmp_path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
-    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "guide.md").read_text(), re.DOTALL)
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / guide).read_text(), re.DOTALL)
     assert len(blocks) > 10
     names: dict[str, object] = {"spark": spark}
     for block in blocks:
-        exec(compile(block, "docs/guide.md", "exec"), names)
+        exec(compile(block, f"docs/{guide}", "exec"), names)
     names["db"].close()  # type: ignore[attr-defined]
 
 

@@ -45,6 +45,9 @@ _WHOLE, _CHANGES, _SAMPLE = "__view_whole", "__view_changes", "__view_sample"
 # Values that are held here for percentiles and extremes; of more a smaller share of the hash is taken.
 _MOST_VALUES = 400_000
 
+_HEAVY = "a few values are so much larger than the others that a sample misses them: outliers={…} keeps them in"
+_FEW = "?: too few changed rows in the sample to say how far off a value may be"
+
 
 @dataclass(frozen=True)
 class Sample:
@@ -292,11 +295,9 @@ class Fresh:
             uncertain[field.name] = Uncertainty(Bounds(*ends), status)
         by = [bool(one) for each in cells.corrected.values() for one in each]
         whole = self._sample.ratio >= 1
-        if self._heavy:
-            self._details["notes"] = [
-                "a few values are so much larger than the others that a sample misses them: "
-                "outliers={…} keeps them in"
-            ]
+        unknown = any(Status.UNKNOWN in one.status for one in uncertain.values())
+        if unknown and not whole:
+            self._details["notes"] = [_HEAVY if self._heavy else _FEW]
         return Answer(
             pa.Table.from_arrays(arrays, schema=schema),
             _method(self._sample.ratio, by),

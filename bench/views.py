@@ -1,0 +1,416 @@
+"""Views: how fast they are brought up to date and a sample of them cleaned, and how close its answers are.
+
+Stale View Cleaning, §7 and §12.2: a join view of lineitem and orders with Zipf skew, the 12 queries of it,
+the outlier index on a view like Q3, and the data cube with its 13 roll-ups. Changes are inserts of whole
+orders and updates of existing ones, half each. Truth and stale answers are DuckDB's.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from statistics import mean, median
+from time import perf_counter
+from typing import Any
+
+import duckdb
+import numpy as np
+from report import ROOT, record
+from skewed_tpch import Split, generate, split
+
+import sooner
+from sooner.engine.view_rows import hashed, write_rows
+from sooner.engine.writing import reservation
+from sooner.views.unit import HASH, Portion
+from sooner.views.upkeep import Upkeep
+
+JOIN = "SELECT * FROM lineitem JOIN orders ON l_orderkey = o_orderkey"
+Q3 = """SELECT l_orderkey, o_orderdate, o_shippriority, sum(l_extendedprice * (1 - l_discount)) AS revenue,
+        count(*) AS n FROM lineitem JOIN orders ON l_orderkey = o_orderkey
+        GROUP BY l_orderkey, o_orderdate, o_shippriority"""
+CUBE = """SELECT sum(l_extendedprice * (1 - l_discount)) AS revenue, c_custkey, n_nationkey, r_regionkey,
+          l_partkey FROM lineitem JOIN orders ON l_orderkey = o_orderkey
+          JOIN customer ON o_custkey = c_custkey JOIN nation ON c_nationkey = n_nationkey
+          JOIN region ON n_regionkey = r_regionkey
+          GROUP BY c_custkey, n_nationkey, r_regionkey, l_partkey"""
+ROLL_UPS = {
+    "Q1": (),
+    "Q2": ("c_custkey",),
+    "Q3": ("n_nationkey",),
+    "Q4": ("r_regionkey",),
+    "Q5": ("l_partkey",),
+    "Q6": ("c_custkey", "n_nationkey"),
+    "Q7": ("c_custkey", "r_regionkey"),
+    "Q8": ("c_custkey", "l_partkey"),
+    "Q9": ("n_nationkey", "r_regionkey"),
+    "Q10": ("n_nationkey", "l_partkey"),
+    "Q11": ("c_custkey", "n_nationkey", "r_regionkey"),
+    "Q12": ("c_custkey", "n_nationkey", "l_partkey"),
+    "Q13": ("n_nationkey", "r_regionkey", "l_partkey"),
+}
+KEYS = {"lineitem": ["l_orderkey", "l_linenumber"], "orders": ["o_orderkey"]}
+REVENUE = "sum(l_extendedprice * (1 - l_discount))"
+
+
+def queries(seed: int) -> dict[str, str]:
+    """The 12 TPC-H queries over lineitem and orders, of columns of the view, with random parameters."""
+    rng = np.random.default_rng(seed)
+    year = int(rng.integers(1993, 1998))
+    month = int(rng.integers(1, 11))
+    day, quarter = f"DATE'{year}-{month:02}-01'", f"DATE'{year}-{month + 2:02}-01'"
+    small = int(rng.integers(1, 10))
+    modes = rng.choice(["AIR", "RAIL", "SHIP", "TRUCK", "MAIL", "FOB"], 2, replace=False)
+    both = ", ".join(f"'{mode}'" for mode in modes)
+    within = f"o_orderdate >= {day} AND o_orderdate < {quarter}"
+    late = "l_commitdate < l_receiptdate"
+    return {
+        "Q3": f"SELECT o_shippriority, {REVENUE} AS v FROM lo WHERE o_orderdate < {day} AND l_shipdate > {day}"
+        " GROUP BY o_shippriority",
+        "Q4": f"SELECT o_orderpriority, count(*) AS v FROM lo WHERE {within} AND {late} GROUP BY o_orderpriority",
+        "Q5": f"SELECT o_orderstatus, {REVENUE} AS v FROM lo WHERE year(o_orderdate) = {year}"
+        " GROUP BY o_orderstatus",
+        "Q7": f"SELECT year(l_shipdate) AS y, {REVENUE} AS v FROM lo WHERE l_shipmode IN ({both})"
+        " GROUP BY year(l_shipdate)",
+        "Q8": f"SELECT year(o_orderdate) AS y, avg(l_discount) AS v FROM lo WHERE l_shipmode IN ({both})"
+        " GROUP BY year(o_orderdate)",
+        "Q9": f"SELECT year(o_orderdate) AS y, {REVENUE} AS v FROM lo GROUP BY year(o_orderdate)",
+        "Q10": f"SELECT o_orderpriority, {REVENUE} AS v FROM lo WHERE {within} AND l_returnflag = 'R'"
+        " GROUP BY o_orderpriority",
+        "Q12": f"SELECT l_shipmode, count(*) AS v FROM lo WHERE l_shipmode IN ({both}) AND {late}"
+        f" AND year(l_receiptdate) = {year} GROUP BY l_shipmode",
+        "Q14": f"SELECT {REVENUE} AS v FROM lo WHERE l_shipdate >= {day} AND l_shipdate < {quarter}",
+        "Q18": "SELECT o_orderpriority, sum(l_quantity) AS v FROM lo GROUP BY o_orderpriority",
+        "Q19": f"SELECT {REVENUE} AS v FROM lo WHERE l_quantity >= {small} AND l_shipmode IN ({both})"
+        " AND l_shipinstruct = 'DELIVER IN PERSON'",
+        "Q21": "SELECT o_orderstatus, count(*) AS v FROM lo WHERE l_receiptdate > l_commitdate"
+        " GROUP BY o_orderstatus",
+    }
+
+
+class Oracle:
+    """Tables before and after the changes, in DuckDB."""
+
+    def __init__(self, parts: Split) -> None:
+        self._duck = duckdb.connect()
+        self._duck.execute("SET threads = 2")
+        for table, place in parts.base.items():
+            base = f"'{place}/*.parquet'"
+            self._duck.execute(f"CREATE VIEW old_{table} AS SELECT * FROM {base}")
+            if table not in KEYS:
+                self._duck.execute(f"CREATE VIEW new_{table} AS SELECT * FROM {base}")
+                continue
+            new, came = f"'{parts.updates[table]}/*.parquet'", f"'{parts.inserts[table]}/*.parquet'"
+            self._duck.execute(
+                f"CREATE VIEW new_{table} AS SELECT * FROM {base} ANTI JOIN {new} USING"
+                f" ({', '.join(KEYS[table])}) UNION ALL SELECT * FROM {new} UNION ALL SELECT * FROM {came}"
+            )
+
+    def materialize(self, name: str, text: str) -> None:
+        """Keep a view's rows before and after, so that many questions cost one join."""
+        for when in ("old", "new"):
+            query = text
+            for table in ("lineitem", "orders", "customer", "nation", "region"):
+                query = query.replace(f"FROM {table} ", f"FROM {when}_{table} {table} ")
+                query = query.replace(f"JOIN {table} ", f"JOIN {when}_{table} {table} ")
+            self._duck.execute(f"CREATE OR REPLACE TABLE {when}_{name} AS {query}")
+
+    def asked(self, when: str, name: str, text: str) -> dict[tuple[Any, ...], float]:
+        found = self._duck.execute(text.replace(f"FROM {name}", f"FROM {when}_{name}")).fetchall()
+        return by_group(found)
+
+
+def by_group(rows: list[tuple[Any, ...]]) -> dict[tuple[Any, ...], float]:
+    return {tuple(row[:-1]): float(row[-1]) for row in rows if row[-1] is not None}
+
+
+def errors(truth: dict[Any, float], found: dict[Any, float]) -> list[float]:
+    """How far off each group is; one that is not there is off by all of it."""
+    return [
+        abs(found.get(group, 0.0) - value) / abs(value) for group, value in truth.items() if value
+    ]
+
+
+@contextmanager
+def opened(parts: Split, tables: tuple[str, ...], scrambled: bool) -> Iterator[sooner.Database]:
+    place = tempfile.mkdtemp(dir=ROOT / ".demo")
+    try:
+        with sooner.connect(place, progress=False) as database:
+            for table in tables:
+                key = KEYS.get(table, [f"{table[0]}_{table[:4] if table == 'customer' else table}key"])
+                database.register(table, str(parts.base[table]), key=key)
+            if scrambled:
+                database.scramble("orders", by="o_orderkey")
+                database.scramble("lineitem", by="l_orderkey", like="orders")
+            yield database
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
+
+
+def change(database: sooner.Database, parts: Split) -> None:
+    read = database.spark.read
+    for table in ("orders", "lineitem"):
+        database.insert(table, read.parquet(str(parts.inserts[table])))
+        database.update(table, read.parquet(str(parts.updates[table])))
+
+
+def timed(work: Callable[[], object]) -> float:
+    start = perf_counter()
+    work()
+    return perf_counter() - start
+
+
+def bring_in(upkeep: Upkeep, part: Portion | None = None) -> None:
+    """Write what a refresh (or a cleaning) writes, and throw it away: to be done again and again."""
+    with reservation(upkeep._catalog, upkeep.table) as reserved:
+        upkeep.write(reserved.directory("bench"), part)
+        reserved.give_up()
+
+
+def make_again(upkeep: Upkeep) -> None:
+    with upkeep._whole() as rows, reservation(upkeep._catalog, None) as reserved:
+        sql = None if upkeep.unit is None else upkeep.unit.sql
+        write_rows(hashed(rows, upkeep.form.plan.names, sql, HASH), reserved.directory("bench"))
+        reserved.give_up()
+
+
+def alternating(rounds: int, works: dict[str, Callable[[], object]]) -> dict[str, float]:
+    times: dict[str, list[float]] = {name: [] for name in works}
+    for turn in range(rounds + 1):
+        for name, work in works.items():
+            took = timed(work)
+            if turn:  # the first round warms Spark up
+                times[name].append(took)
+    return {name: median(all_) for name, all_ in times.items()}
+
+
+def asked(view: sooner.View, text: str, estimator: str) -> dict[tuple[Any, ...], float]:
+    table = view.answer(text, estimator=estimator).to_arrow()
+    return by_group(list(zip(*(column.to_pylist() for column in table.columns), strict=True)))
+
+
+def join_view(scale: float, share: float, rounds: int, instances: int) -> None:
+    """Speed of cleaning and of maintenance, and how close 12 queries are, at one share of changes."""
+    parts = split(generate(scale, 2), share)
+    with opened(parts, ("orders", "lineitem"), scrambled=True) as database:
+        view = database.view("lo", JOIN, sample=0.1)
+        change(database, parts)
+        upkeep = view._upkeep()
+        times = alternating(
+            rounds,
+            {
+                "clean": lambda: bring_in(upkeep, Portion(high=0.1)),
+                "incremental": lambda: bring_in(upkeep),
+            },
+        )
+        ratio = times["incremental"] / times["clean"]
+        record(
+            f"views-clean-{share:g}",
+            f"cleaning a 10% sample of the join view against exact maintenance, {share:.3g} changed,"
+            f" scale {scale:g}",
+            "≥ 5×",
+            f"{ratio:.1f}× ({times['clean']:.1f} s against {times['incremental']:.1f} s)",
+            {"times": times, "why": upkeep.choice.why},
+        )
+        if not instances:
+            return
+        oracle = Oracle(parts)
+        oracle.materialize("lo", JOIN)
+        found: dict[str, dict[str, list[float]]] = {}
+        worst: dict[str, list[float]] = {"stale": [], "corr": []}
+        for seed in range(instances):
+            for name, text in queries(seed).items():
+                truth = oracle.asked("new", "lo", text)
+                if not truth:
+                    continue
+                rows = found.setdefault(name, {"stale": [], "corr": [], "aqp": []})
+                answers = {"stale": oracle.asked("old", "lo", text)}
+                answers |= {how: asked(view, text, how) for how in ("corr", "aqp")}
+                for how, answer in answers.items():
+                    off = errors(truth, answer)
+                    rows[how].append(median(off))
+                    if how in worst:
+                        worst[how].append(max(off))
+        means = {
+            how: mean(mean(rows[how]) for rows in found.values())
+            for how in ("stale", "corr", "aqp")
+        }
+        closer = {
+            name: mean(rows["stale"]) / max(1e-12, mean(rows["corr"]))
+            for name, rows in found.items()
+        }
+        against = {
+            name: mean(rows["aqp"]) / max(1e-12, mean(rows["corr"])) for name, rows in found.items()
+        }
+        details = {"errors": found, "means": means, "closer": closer, "against": against}
+        told = f"mean error {means['stale']:.2%} stale, {means['corr']:.2%} corrected, {means['aqp']:.2%} anew"
+        record(
+            f"views-stale-{share:g}",
+            f"corrected answers against stale ones, 12 queries of the join view, {share:.3g} changed",
+            "≥ 10× closer",
+            f"{means['stale'] / means['corr']:.1f}× ({told}; mean of ratios {mean(closer.values()):.1f}×)",
+            details,
+        )
+        record(
+            f"views-aqp-{share:g}",
+            f"corrected answers against a sample alone, 12 queries of the join view, {share:.3g} changed",
+            "≥ 3× closer",
+            f"{means['aqp'] / means['corr']:.1f}× (mean of ratios {mean(against.values()):.1f}×)",
+            {"against": against},
+        )
+        record(
+            f"views-worst-{share:g}",
+            f"largest error over groups, stale against corrected, join view, {share:.3g} changed",
+            "shown",
+            f"{max(worst['stale']):.0%} against {max(worst['corr']):.0%}"
+            f" (mean over queries {mean(worst['stale']):.1%} against {mean(worst['corr']):.1%})",
+            {"worst": worst},
+        )
+
+
+def incremental(scale: float, rounds: int) -> None:
+    """Exact maintenance of 1% of changes against making views again."""
+    parts = split(generate(scale, 2), 0.01)
+    with opened(parts, ("orders", "lineitem"), scrambled=False) as database:
+        views = {"join": JOIN, "Q3": Q3}
+        for name, text in views.items():
+            database.view(f"v_{name}", text, sample=0.1)
+        change(database, parts)
+        for name in views:
+            upkeep = database.view(f"v_{name}")._upkeep()
+            times = alternating(
+                rounds,
+                {
+                    "incremental": lambda u=upkeep: bring_in(u),
+                    "again": lambda u=upkeep: make_again(u),
+                },  # type: ignore[misc]
+            )
+            record(
+                f"views-incremental-{name}",
+                f"exact maintenance of 1% of changes against making the view again, {name} view,"
+                f" scale {scale:g}",
+                "≥ 5×",
+                f"{times['again'] / times['incremental']:.1f}×"
+                f" ({times['incremental']:.1f} s against {times['again']:.1f} s)",
+                {"times": times, "why": upkeep.choice.why},
+            )
+
+
+def outliers(scale: float, seeds: int) -> None:
+    """The error of sums over a view like Q3 at growing skew, with and without the 100 largest prices kept."""
+    lines = []
+    for z in (1, 2, 3, 4):
+        parts = split(generate(scale, z), 0.1)
+        oracle = Oracle(parts)
+        oracle.materialize("q3", Q3)
+        found: dict[str, list[float]] = {"without": [], "with": []}
+        for salt in range(seeds):
+            with opened(parts, ("orders", "lineitem"), scrambled=False) as database:
+                # Another salt is another sample.
+                database.scramble("orders", by="o_orderkey", salt=salt)
+                kept = {"l_extendedprice": 100}
+                views = {
+                    "without": database.view("q3", Q3, sample=0.1),
+                    "with": database.view("q3o", Q3, sample=0.1, outliers=kept),
+                }
+                change(database, parts)
+                for year in range(1992, 1999):
+                    text = f"SELECT sum(revenue) AS v FROM q3 WHERE year(o_orderdate) = {year}"
+                    truth = oracle.asked("new", "q3", text)
+                    for how, view in views.items():
+                        answer = asked(view, text.replace("q3", view.name), "corr")
+                        found[how] += errors(truth, answer)
+        quartile = {how: float(np.quantile(all_, 0.75)) for how, all_ in found.items()}
+        lines.append((z, quartile, found))
+        print(z, quartile)
+    z, quartile, _ = lines[-1]
+    told = "; ".join(f"z={z}: {q['without']:.2%} and {q['with']:.2%}" for z, q, _ in lines)
+    record(
+        "views-outliers",
+        f"outlier index, 75th percentile of errors at skew {z}, without against with, scale {scale:g}",
+        "≥ 2× lower",
+        f"{quartile['without'] / max(1e-12, quartile['with']):.1f}× ({told})",
+        {"by_skew": [{"z": z, "quartiles": q, "errors": e} for z, q, e in lines]},
+    )
+
+
+def cube(scale: float) -> None:
+    """The data cube of §12.7.3 with its 13 roll-ups: sums and medians, stale and corrected."""
+    parts = split(generate(scale, 1), 0.1)
+    tables = ("orders", "lineitem", "customer", "nation", "region")
+    oracle = Oracle(parts)
+    oracle.materialize("cube", CUBE)
+    with opened(parts, tables, scrambled=False) as database:
+        view = database.view("cube", CUBE, sample=0.1)
+        change(database, parts)
+        times = {"clean": timed(view.clean)}
+        rows: dict[str, dict[str, dict[str, float]]] = {}
+        for name, keys in ROLL_UPS.items():
+            rows[name] = {}
+            for what in ("sum(revenue)", "median(revenue)"):
+                # The finest roll-ups have millions of groups: a hundredth of the parts is enough to look at.
+                few = " WHERE l_partkey % 100 = 7" if "l_partkey" in keys else ""
+                shown = ", ".join((*keys, f"{what} AS v"))
+                group = f" GROUP BY {', '.join(keys)}" if keys else ""
+                text = f"SELECT {shown} FROM cube{few}{group}"
+                truth = oracle.asked("new", "cube", text)
+                answers = {"stale": oracle.asked("old", "cube", text)}
+                if what == "median(revenue)" and len(truth) > 50_000:
+                    continue  # medians of a hundred thousand groups are looked at one by one
+                answers |= {how: asked(view, text, how) for how in ("corr", "aqp")}
+                for how, answer in answers.items():
+                    off = errors(truth, answer)
+                    rows[name][f"{what} {how}"] = mean(off)
+                    rows[name][f"{what} {how} worst"] = max(off)
+            print(name, {key: round(value, 5) for key, value in rows[name].items()})
+    closer = sum(
+        row["median(revenue) corr"] < row["median(revenue) stale"]
+        for row in rows.values()
+        if "median(revenue) corr" in row
+    )
+    looked = sum("median(revenue) corr" in row for row in rows.values())
+    ratio = mean(
+        row["sum(revenue) stale"] / max(1e-12, row["sum(revenue) corr"]) for row in rows.values()
+    )
+    record(
+        "views-cube-median",
+        f"medians of the data cube, corrected closer than stale, roll-ups, scale {scale:g}",
+        "every one",
+        f"{closer} of {looked}",
+        {"rows": rows, "times": times},
+    )
+    record(
+        "views-cube-sum",
+        f"sums of the data cube, corrected against stale, mean over 13 roll-ups, scale {scale:g}",
+        "shown",
+        f"{ratio:.1f}× closer",
+        {"rows": rows},
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--scale", type=float, default=3.0)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--instances", type=int, default=3)
+    parser.add_argument(
+        "--only", nargs="*", default=["join", "incremental", "outliers", "cube", "sweep"]
+    )
+    options = parser.parse_args()
+    if "join" in options.only:
+        join_view(options.scale, 0.1, options.rounds, options.instances)
+    if "incremental" in options.only:
+        incremental(options.scale, options.rounds)
+    if "outliers" in options.only:
+        outliers(min(1.0, options.scale), 4)
+    if "cube" in options.only:
+        cube(min(1.0, options.scale))
+    if "sweep" in options.only:
+        for share in (0.025, 0.05, 0.2, 0.4):
+            join_view(options.scale, share, max(1, options.rounds - 1), 1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,201 @@
+"""Fresh answers from a cleaned sample: what the estimators say of it, in the types of the exact answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import sooner
+from sooner.answer import Status
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+    from sooner import Database, View
+
+pytestmark = pytest.mark.spark
+
+VISITS = """SELECT videoId, ownerId, count(1) AS visits, sum(bytes) AS bytes
+            FROM log JOIN video USING (videoId) GROUP BY videoId, ownerId"""
+QUESTIONS = [
+    "SELECT count(*) AS n, sum(bytes) AS b, avg(visits) AS a FROM {v} WHERE visits > 3",
+    "SELECT ownerId, sum(visits) AS s, count(*) AS n FROM {v} GROUP BY ownerId ORDER BY s DESC, ownerId",
+    "SELECT ownerId % 2 AS odd, avg(bytes) FILTER (WHERE visits > 2) AS a FROM {v} GROUP BY ownerId % 2",
+    "SELECT min(visits) AS l, max(visits) AS h, median(bytes) AS m, percentile(bytes, 0.9) AS p FROM {v}",
+    "SELECT stddev(visits) AS d, variance(visits) AS v FROM {v}",
+    "SELECT videoId, visits FROM {v} WHERE visits > 8",
+    "SELECT ownerId, max(bytes) AS h FROM {v} GROUP BY ownerId ORDER BY ownerId LIMIT 2",
+]
+
+
+@pytest.fixture(scope="module")
+def home(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
+    place: Path = tmp_path_factory.mktemp("fresh")
+    rng = np.random.default_rng(3)
+    videos, visits = 3_000, 12_000
+
+    def log(first: int, number: int) -> pd.DataFrame:
+        return pd.DataFrame(
+            {
+                "sessionId": np.arange(first, first + number),
+                "videoId": (videos * rng.random(number) ** 2).astype(int),
+                "bytes": rng.integers(0, 100, number),
+            }
+        )
+
+    log(0, visits).to_parquet(place / "log.parquet")
+    owners = pd.DataFrame({"videoId": np.arange(videos), "ownerId": np.arange(videos) % 4})
+    owners.to_parquet(place / "video.parquet")
+    with sooner.connect(place / "home", spark=spark, progress=False) as database:
+        database.register("log", str(place / "log.parquet"), key="sessionId")
+        database.register("video", str(place / "video.parquet"), key="videoId")
+        for name, sample in (("whole", 1.0), ("part", 0.3), ("fresh", None)):
+            database.view(name, VISITS, sample=sample)
+        database.insert("log", log(visits, 1_500))
+        database.delete("log", [(n,) for n in range(0, 3_000, 4)])
+        database.view("fresh").refresh()
+        yield database
+
+
+def rows(database: Database, text: str) -> list[dict[str, Any]]:
+    return database.sql(text).exact().to_arrow().to_pylist()
+
+
+@pytest.mark.parametrize("estimator", ["corr", "aqp"])
+@pytest.mark.parametrize("number", range(len(QUESTIONS)))
+def test_of_all_of_it_the_estimate_is_exact(home: Database, number: int, estimator: str) -> None:
+    text = QUESTIONS[number]
+    if "min(visits)" in text and estimator == "aqp":
+        pytest.skip("extremes have one estimator")
+    truth = home.sql(text.format(v="fresh")).exact()
+    found = home.view("whole").answer(text.format(v="whole"), estimator=estimator)
+    assert found.to_arrow().schema.types == truth.to_arrow().schema.types
+    a, b = found.to_pandas(), truth.to_pandas()
+    if "ORDER BY" not in text:
+        a, b = (one.sort_values(list(one.columns)).reset_index(drop=True) for one in (a, b))
+    pd.testing.assert_frame_equal(a, b, check_exact=False, rtol=1e-9)
+    assert found.final
+    assert home.view("whole").is_stale
+
+
+@pytest.mark.parametrize("estimator", ["corr", "aqp", "auto"])
+def test_an_estimate_is_near_and_its_interval_holds(home: Database, estimator: str) -> None:
+    text = "SELECT count(*) AS n, sum(bytes) AS b, avg(visits) AS a FROM {v} WHERE visits > 3"
+    (truth,) = rows(home, text.format(v="fresh"))
+    found = home.view("part").answer(text.format(v="part"), estimator=estimator, confidence=0.999)
+    assert not found.final
+    assert found.progress == 0.3
+    for name, value in truth.items():
+        low, high = (end[0].as_py() for end in (found.bounds[name].low, found.bounds[name].high))
+        assert low < float(value) < high, (name, low, value, high)
+        assert (high - low) / float(value) < 0.5
+        assert found.status(name) == (Status.ESTIMATE,)
+
+
+def test_a_correction_is_the_stale_answer_and_what_the_sample_changed(home: Database) -> None:
+    view: View = home.view("part")
+    view.answer("SELECT count(*) FROM part")
+    upkeep = view._upkeep()
+    assert upkeep.cleaned is not None
+    changed = upkeep.changes_in(upkeep.cleaned.directory).toPandas()
+    by_hand = float((changed["__sign"] * changed["bytes"]).sum())
+    (stale,) = rows(home, "SELECT sum(bytes) AS b FROM part")
+    found = view.answer("SELECT sum(bytes) AS b FROM part", estimator="corr")
+    expected = stale["b"] + by_hand / 0.3
+    assert found.to_arrow().column("b")[0].as_py() == round(expected)
+
+
+def test_what_a_sample_cannot_tell_is_answered_exactly(home: Database) -> None:
+    for text in (
+        "SELECT count(DISTINCT visits) AS n FROM {v}",
+        "SELECT sum(bytes) / sum(visits) AS r FROM {v}",
+        "SELECT p.visits, v.ownerId FROM {v} p JOIN video v ON p.videoId = v.videoId WHERE p.visits > 9",
+        "SELECT DISTINCT ownerId FROM {v}",
+        "SELECT videoId FROM {v} ORDER BY visits DESC, videoId LIMIT 3",
+    ):
+        found = home.view("part").answer(text.format(v="part"))
+        assert found.final, text
+        assert "answered exactly" in found.remarks[-1]
+        a = sorted(found.to_arrow().to_pylist(), key=str)
+        assert a == sorted(rows(home, text.format(v="fresh")), key=str), text
+
+
+def test_rows_are_put_right_as_far_as_the_sample_goes(home: Database) -> None:
+    found = home.view("part").answer("SELECT videoId, visits FROM part WHERE visits > 8")
+    truth = {
+        tuple(row.values())
+        for row in rows(home, "SELECT videoId, visits FROM fresh WHERE visits > 8")
+    }
+    stale = {
+        tuple(row.values())
+        for row in rows(home, "SELECT videoId, visits FROM part WHERE visits > 8")
+    }
+    given = {tuple(row.values()) for row in found.to_arrow().to_pylist()}
+    assert len(given ^ truth) < len(stale ^ truth)
+    counts = found.details["counts"]
+    keys = {row[0] for row in truth} & {row[0] for row in stale}
+    updated = len({row[0] for row in truth - stale} & keys)
+    value, low, high = counts["updated"]
+    assert low <= value <= high
+    assert low * 0.7 <= updated <= high * 1.3
+    assert len(found.remarks) == 3
+
+
+def test_outliers_are_never_left_to_chance(home: Database) -> None:
+    big = 10**9
+    home.insert("log", [(90_000 + n, 5 + 7 * n, big + n) for n in range(20)])
+    view = home.view("kept", VISITS, sample=0.1, outliers={"bytes": 30})
+    plain = home.view("plain", VISITS, sample=0.1)
+    home.update("log", [(90_000 + n, 5 + 7 * n, 2 * big + n) for n in range(20)])
+    home.insert("log", [(95_000, 2_999, 5 * big)])
+    truth = rows(home, f"SELECT sum(bytes) AS b FROM ({VISITS})")[0]["b"]
+    for estimator in ("corr", "aqp"):
+        found = view.answer("SELECT sum(bytes) AS b FROM kept", estimator=estimator)
+        assert abs(found.to_arrow().column("b")[0].as_py() / truth - 1) < 0.001, estimator
+    off = plain.answer("SELECT sum(bytes) AS b FROM plain", estimator="corr")
+    assert abs(off.to_arrow().column("b")[0].as_py() / truth - 1) > 0.01
+    assert off.status("b") == (Status.UNKNOWN,)
+    assert "too few" in off.remarks[0]
+    assert "the 30 largest of bytes of log" in view.explain()
+
+
+def test_answers_get_closer_while_it_is_refreshed(home: Database) -> None:
+    view = home.view("parts", VISITS)
+    home.delete("log", [(n,) for n in range(3_000, 6_000, 5)])
+    answers = list(view.refresh_progress("SELECT sum(visits) AS s FROM parts"))
+    truth = rows(home, f"SELECT sum(visits) AS s FROM ({VISITS})")[0]["s"]
+    assert [one.final for one in answers] == [False] * (len(answers) - 1) + [True]
+    assert [one.progress for one in answers] == sorted(one.progress for one in answers)
+    assert len(answers) > 4
+    assert answers[-1].to_arrow().column("s")[0].as_py() == truth
+    assert not view.is_stale
+    assert view.history()[-1].kind == "incremental"
+    widths = [one.relative_error for one in answers if one.relative_error is not None]
+    assert widths[-1] == 0.0
+    assert widths[0] > widths[-2]
+
+
+def test_a_loop_that_is_left_changes_nothing(home: Database) -> None:
+    view = home.view("left", VISITS)
+    home.delete("log", [(n,) for n in range(6_000, 7_000, 5)])
+    before = rows(home, "SELECT sum(visits) AS s FROM left")
+    for answer in view.refresh_progress("SELECT sum(visits) AS s FROM left"):
+        assert not answer.final
+        break
+    assert view.is_stale
+    assert rows(home, "SELECT sum(visits) AS s FROM left") == before
+    assert view.refresh() is not None
+
+
+def test_the_share_is_chosen_for_a_time(home: Database) -> None:
+    view = home.view("timed", VISITS)
+    home.delete("log", [(n,) for n in range(7_000, 8_000, 5)])
+    assert view.sample_within(60.0) == 1.0
+    assert view.sample == 1.0
+    assert 0.001 <= view.sample_within(0.05) < 1.0
