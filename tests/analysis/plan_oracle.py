@@ -40,7 +40,7 @@ def _connection() -> duckdb.DuckDBPyConnection:
 
 @dataclass(frozen=True)
 class Table:
-    columns: Mapping[str, str]  # name and type in Spark's spelling
+    columns: Mapping[str, str]  # name and type in Spark's spelling, or DuckDB's where that is another
     rows: Sequence[Row]
 
 
@@ -51,6 +51,15 @@ def rows_of(plan: Relation, tables: Mapping[str, Table]) -> list[Row]:
     return _connection().execute(f"WITH {common} {_sql(plan)}").fetchall()
 
 
+def table_of(plan: Relation, tables: Mapping[str, Table]) -> Table:
+    """The same as a table that other plans can read."""
+    rows = rows_of(plan, tables)
+    described = _connection().description
+    types = (str(kind).lower() for _, kind, *_ in described)
+    spark = {"hugeint": "decimal(38,0)", "integer": "int", "varchar": "string"}
+    return Table({n: spark.get(t, t) for n, t in zip(plan.names, types, strict=True)}, rows)
+
+
 def _scans(plan: Relation) -> list[Scan]:
     if isinstance(plan, Scan):
         return [plan]
@@ -59,7 +68,7 @@ def _scans(plan: Relation) -> list[Scan]:
 
 def _values(table: Table) -> str:
     casts = ", ".join(
-        f"CAST({name} AS {_DUCKDB_TYPES[type_]}) AS {name}" for name, type_ in table.columns.items()
+        f"CAST({name} AS {_DUCKDB_TYPES.get(type_, type_)}) AS {name}" for name, type_ in table.columns.items()
     )
     rows = table.rows or [(None,) * len(table.columns)]
     values = ", ".join(f"({', '.join(map(_literal, row))})" for row in rows)
@@ -90,12 +99,12 @@ def _sql(plan: Relation) -> str:
     match plan:
         case Scan():
             columns = (f"{s} AS {n}" for s, n in zip(plan.sources, plan.names, strict=True))
-            return f"SELECT {', '.join(columns)} FROM {plan.table}"
+            return f"SELECT {', '.join(columns) or '1'} FROM {plan.table}"
         case Filter():
             return f"SELECT * FROM ({_sql(plan.child)}) WHERE {scalar(plan.condition)}"
         case Project():
             items = ", ".join(f"{scalar(item.scalar)} AS {item.name}" for item in plan.items)
-            return f"SELECT {items} FROM ({_sql(plan.child)})"
+            return f"SELECT {items or '1'} FROM ({_sql(plan.child)})"
         case Join():
             return _join_sql(plan, "TRUE" if plan.condition is None else scalar(plan.condition))
         case Aggregate():

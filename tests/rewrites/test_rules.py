@@ -14,10 +14,13 @@ from sooner.algebra import (
     JoinKind,
     Map,
     Opaque,
+    Project,
     Relation,
     Scan,
     plan_text,
+    walk,
 )
+from sooner.algebra.scalar import column
 from sooner.rewrites import RULES
 
 RULE = {rule.name: rule.apply for rule in RULES}
@@ -455,3 +458,17 @@ def test_a_filter_over_opaque_stays_above_it() -> None:
         Opaque("SELECT 1 AS x", (Column("c1", "int"),), "a test"), sql("c1 = 1")
     )
     assert RULE["push_down_filters"](node) is node
+
+
+def test_sides_of_a_join_keep_apart_although_nothing_is_read_of_them() -> None:
+    """A Project that nobody reads goes, and with it the names that told two copies of a table apart."""
+
+    def renamed(name: str) -> Relation:
+        rows = Filter(Scan("t", ("a",), (Column("a", "int"),)), sql("a > 1"))
+        return Project(rows, (Item(name, column("a")),))
+
+    joined = Join(renamed("x"), renamed("y"), JoinKind.INNER, None)
+    counted = Aggregate(joined, (), (Item("n", sql("count(*)")),))
+    pruned = RULE["prune_columns"](counted)
+    assert pruned.names == ("n",)
+    assert not [node for node in walk(pruned) if isinstance(node, Project) and node.items]

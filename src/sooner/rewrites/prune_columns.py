@@ -51,10 +51,13 @@ def _prune(plan: Relation, needed: frozenset[str]) -> Relation:
             return _project(plan, needed)
         case Join():
             used = needed | (columns_of(plan.condition) if plan.condition is not None else set())
-            return plan.with_children(
-                _prune(plan.left, used & plan.left.name_set),
-                _prune(plan.right, used & plan.right.name_set),
-            )
+            sides = [_prune(side, used & side.name_set) for side in plan.children]
+            if sides[0].name_set & sides[1].name_set:  # columns that nothing needs, of one name
+                sides = [
+                    _exactly(side, tuple(name for name in side.names if name in used))
+                    for side in plan.children
+                ]
+            return plan.with_children(*sides)
         case Aggregate():
             return _aggregate(plan, needed)
         case Union():

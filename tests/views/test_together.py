@@ -1,0 +1,453 @@
+"""Several at work on one view: whoever reads it sees one of its exact answers, whoever is late is told so."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import sooner
+from sooner.engine.rows import table_rows
+from sooner.errors import SchemaChanged, SoonerError, WriteConflict
+from sooner.storage import protection
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from sooner import Database, View
+
+pytestmark = pytest.mark.spark
+
+# Of few rows, so that some changes to the tables are none to the view.
+VISITS = """SELECT videoId, ownerId, count(*) AS n, sum(bytes) AS bytes
+            FROM {log} JOIN {video} USING (videoId) WHERE bytes > 2 GROUP BY videoId, ownerId"""
+HOWS: tuple[Literal["incremental", "recompute"], ...] = ("incremental", "recompute")
+
+
+@pytest.fixture
+def home(small_spark: SparkSession, tmp_path: Path) -> Path:
+    log = {
+        "sessionId": range(40),
+        "videoId": [n % 8 for n in range(40)],
+        "bytes": [n % 7 for n in range(40)],
+    }
+    video = {"videoId": range(8), "ownerId": [n % 3 for n in range(8)]}
+    with sooner.connect(tmp_path / "home", spark=small_spark, progress=False) as database:
+        for name, columns in (("log", log), ("video", video)):
+            pq.write_table(pa.table(columns), tmp_path / f"{name}.parquet")
+            database.register(name, tmp_path / f"{name}.parquet", key=next(iter(columns)))
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def database(home: Path, small_spark: SparkSession) -> Iterator[Database]:
+    with sooner.connect(home, spark=small_spark, progress=False) as opened:
+        yield opened
+
+
+@pytest.fixture
+def other(home: Path, small_spark: SparkSession) -> Iterator[Database]:
+    """A second connection to the same home."""
+    with sooner.connect(home, spark=small_spark, progress=False) as opened:
+        yield opened
+
+
+def visits(database: Database, **more: Any) -> View:
+    return database.view("visits", VISITS.format(log="log", video="video"), sample=0.5, **more)
+
+
+def counted(rows: Sequence[Any]) -> Counter[tuple[Any, ...]]:
+    return Counter(tuple(row) for row in rows)
+
+
+def shown(database: Database, name: str = "visits") -> Counter[tuple[Any, ...]]:
+    rows = database.sql(f"SELECT * FROM {name}").exact().to_arrow().to_pylist()
+    return counted([row.values() for row in rows])
+
+
+def evaluated(database: Database, versions: dict[str, int] | None = None) -> Counter[Any]:
+    """The query by Spark alone, over the tables as they are or at some versions."""
+    frames = {
+        name: table_rows(database.spark, database._catalog.table(name, versions and versions[name]))
+        for name in ("log", "video")
+    }
+    return counted(database.spark.sql(VISITS, **frames).collect())
+
+
+def assert_whole(view: View) -> None:
+    """Its rows are those of the versions that it says it reflects, and it knows whether it is stale."""
+    database = view._database
+    reflects = view._stored.reflects
+    assert shown(database, view.name) == evaluated(
+        database, {name: one.version for name, one in reflects.items()}
+    )
+    now = {name: database._catalog.version(name) for name in reflects}
+    assert view.is_stale == ({n: (r.id, r.version) for n, r in reflects.items()} != now)
+
+
+def assert_refreshes(view: View, how: Any = "incremental") -> None:
+    """It can be brought up to date from here, exactly."""
+    database = view._database
+    database.insert("log", [(int(time.time_ns()), 3, 4)])
+    assert view.refresh(how) is not None
+    assert not view.is_stale
+    assert shown(database, view.name) == evaluated(database)
+
+
+def at_once(*calls: Callable[[], Any]) -> list[Any]:
+    """What each gives, or the error it raises, when all begin at one moment."""
+    start = threading.Barrier(len(calls))
+    found: list[Any] = [None] * len(calls)
+
+    def run(place: int) -> None:
+        start.wait()
+        try:
+            found[place] = calls[place]()
+        except Exception as error:
+            found[place] = error
+
+    threads = [threading.Thread(target=run, args=(place,)) for place in range(len(calls))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return found
+
+
+def require_named(found: Sequence[Any]) -> None:
+    for one in found:
+        if isinstance(one, Exception) and not isinstance(one, SoonerError):
+            raise one
+
+
+def in_parts(view: View) -> Any:
+    return list(view.refresh_progress("SELECT sum(n) AS n FROM visits"))[-1]
+
+
+def test_two_refreshes_at_once(database: Database, other: Database) -> None:
+    first, second = visits(database), other.view("visits")
+    pairs = [(first.refresh, second.refresh)]
+    for one, two in (
+        ("incremental", "incremental"),
+        ("recompute", "recompute"),
+        ("incremental", "recompute"),
+    ):
+        pairs.append((lambda one=one: first.refresh(one), lambda two=two: second.refresh(two)))
+    pairs.append((lambda: in_parts(first), lambda: second.refresh("incremental")))
+    for number, (one, two) in enumerate(pairs):
+        database.insert("log", [(100 + number, number, 5), (200 + number, 6, 1)])
+        database.update("video", [(number, 2)])
+        found = at_once(one, two)
+        require_named(found)
+        assert any(done is not None and not isinstance(done, Exception) for done in found)
+        assert not first.is_stale and not second.is_stale
+        assert shown(database) == evaluated(database)
+    assert_refreshes(second)
+    kinds = Counter(one.kind for one in first.history())
+    assert kinds["created"] == 1
+    assert kinds.total() <= 2 + 2 * len(pairs)
+
+
+LATE = ("incremental", "recompute", "clean", "nothing")
+
+
+@pytest.mark.parametrize("faster", HOWS)
+@pytest.mark.parametrize("late", LATE)
+def test_who_is_late_is_refused_or_right(
+    database: Database, other: Database, late: str, faster: Any
+) -> None:
+    """One has looked at the tables; another brings the view further; then the first would commit."""
+    view = visits(database)
+    # A row that the view does not show: nothing to bring in, but another version.
+    database.insert("log", [(100, 3, 0 if late == "nothing" else 5)])
+    upkeep = view._upkeep()
+    database.insert("log", [(101, 4, 6)])
+    assert other.view("visits").refresh(faster) is not None
+    try:
+        if late == "clean":
+            upkeep.clean()
+        else:
+            upkeep.refresh("incremental" if late == "nothing" else late)  # type: ignore[arg-type]
+    except WriteConflict as conflict:
+        assert "visits" in str(conflict)
+    assert_whole(view)
+    assert view._upkeep().cleaned is None
+    assert_refreshes(view)
+
+
+def test_a_refresh_beside_others_goes_on_from_theirs(database: Database, other: Database) -> None:
+    """It is done again, of what is there then, when somebody else was faster."""
+    view = visits(database)
+    database.insert("log", [(100, 3, 5)])
+    unlike = view._upkeep
+    faster = iter(["recompute"])
+
+    def slow() -> Any:
+        upkeep = unlike()
+        for how in faster:
+            # Just after this one has looked.
+            other.view("visits").refresh(how)  # type: ignore[arg-type]
+            other.insert("log", [(101, 4, 6)])
+        return upkeep
+
+    database_view = database.view("visits")
+    database_view._upkeep = slow  # type: ignore[method-assign]
+    done = database_view.refresh("incremental")
+    assert done is not None
+    assert_whole(view)
+    view.refresh()
+    assert shown(database) == evaluated(database)
+
+
+@pytest.mark.parametrize("how", HOWS)
+def test_readers_see_one_of_the_exact_answers(
+    database: Database, other: Database, how: Any
+) -> None:
+    view = visits(database)
+    answers = [shown(database)]
+    seen: list[Counter[Any]] = []
+    failed: list[BaseException] = []
+    over = threading.Event()
+
+    def read() -> None:
+        while not over.is_set():
+            try:
+                seen.append(shown(other))
+            except BaseException as error:
+                failed.append(error)
+                return
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    try:
+        for number in range(3):
+            database.insert("log", [(100 + number, number, 5), (200 + number, 7 - number, 6)])
+            database.delete("log", [number, 10 + number])
+            answers.append(evaluated(database))
+            assert view.refresh(how) is not None
+            until = len(seen) + 2
+            while len(seen) < until and not failed:
+                time.sleep(0.01)
+    finally:
+        over.set()
+        reader.join()
+    assert not failed, failed
+    # Each of them, and one after the other: never back.
+    places = [answers.index(one) for one in seen]
+    assert places == sorted(places)
+    assert set(places) >= {1, 2, 3}
+
+
+@pytest.mark.parametrize("how", HOWS)
+def test_cleaning_beside_a_refresh(database: Database, other: Database, how: Any) -> None:
+    view, second = visits(database), other.view("visits")
+    for number in range(2):
+        database.insert("log", [(100 + number, number, 5), (200 + number, 7, 6)])
+        question = "SELECT count(*) AS n FROM visits"
+        asking = second.clean if number else lambda: second.answer(question)
+        refreshed, cleaned = at_once(lambda: view.refresh(how), asking)
+        require_named([refreshed, cleaned])
+        if isinstance(refreshed, Exception):
+            raise refreshed
+        assert refreshed is not None
+        assert not view.is_stale
+        assert shown(database) == evaluated(database)
+        # A sample that was cleaned for the view as it was is not taken for one of it as it is.
+        database.delete("log", [number])
+        fresh = len(list(evaluated(database).elements()))
+        answer = second.answer(question, estimator="exact").to_arrow().to_pylist()
+        assert answer == [{"n": fresh}]
+        second.answer(question)
+        view.refresh(how)
+        assert second.answer(question).to_arrow().to_pylist() == [{"n": fresh}]
+
+
+def wait(condition: Callable[[], Any], what: str, seconds: float = 60) -> None:
+    limit = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < limit, what
+        time.sleep(0.02)
+
+
+def test_keeping_refreshes_and_cleans_side_by_side(database: Database) -> None:
+    often = visits(database, refresh=sooner.after(rows=3), clean=sooner.after(rows=1))
+    timed = database.view(
+        "owners",
+        "SELECT ownerId, count(*) AS n FROM video GROUP BY ownerId",
+        sample=0.5,
+        refresh=sooner.every("0.2s"),
+        clean=sooner.every("100ms"),
+    )
+    idle = database.view("idle", "SELECT videoId FROM video", sample=None)
+    threads = threading.active_count()
+    with database.keeping() as keeper:
+        assert threading.active_count() == threads + 2
+        database.insert("log", [(100, 1, 5)])
+        wait(lambda: ("clean", "visits") in keeper.done, "it is not cleaned")
+        assert ("refresh", "visits") not in keeper.done
+        assert often.is_stale
+        database.insert("log", [(101, 2, 5), (102, 3, 5)])
+        database.insert("video", [(8, 1)])
+        wait(lambda: ("refresh", "visits") in keeper.done, "it is not refreshed")
+        wait(lambda: ("refresh", "owners") in keeper.done, "it is not refreshed in time")
+        wait(lambda: not timed.is_stale, "it stays stale")
+    assert threading.active_count() <= threads
+    for _, _, error in keeper.failed:  # cleaned too late for what was refreshed meanwhile
+        assert isinstance(error, WriteConflict)
+    assert idle.is_stale
+    assert not any(name == "idle" for _, name in keeper.done)
+    database.update("video", [(8, 2)])
+    known = list(keeper.done)
+    time.sleep(1.3)  # longer than it sleeps between two looks
+    assert keeper.done == known
+    assert timed.is_stale
+    often.refresh()
+    assert shown(database) == evaluated(database)
+    assert_refreshes(often)
+
+
+def test_work_does_what_is_due(database: Database) -> None:
+    view = visits(database, refresh=sooner.after(rows=3), clean=sooner.after(rows=2))
+    assert database.work() == []
+    database.insert("log", [(100, 1, 5)])
+    assert database.work() == []
+    database.insert("log", [(101, 2, 5)])
+    assert database.work() == [("clean", "visits")]
+    assert database.work() == []
+    assert view.is_stale
+    database.insert("log", [(102, 3, 5)])
+    assert database.work() == [("refresh", "visits")]
+    assert database.work() == []
+    assert shown(database) == evaluated(database)
+
+
+def test_work_goes_on_to_other_views_and_tells_what_failed(database: Database) -> None:
+    database.view("gone", "SELECT videoId FROM video", sample=None, refresh=sooner.every("1ms"))
+    view = database.view("visits", "SELECT * FROM log", refresh=sooner.every("1ms"))
+    database.drop("video")
+    database.insert("log", [(100, 3, 5)])
+    with pytest.raises(SchemaChanged, match="'gone' can no longer be made"):
+        database.work()
+    assert not view.is_stale
+
+
+UPPER = "SELECT ownerId, sum(n) AS n, max(bytes) AS most FROM visits GROUP BY ownerId"
+
+
+def over(rows: Counter[Any]) -> Counter[Any]:
+    """UPPER, of the rows of the lower view."""
+    owners = {row[1] for row in rows}
+    return Counter(
+        (
+            owner,
+            sum(row[2] for row in rows if row[1] == owner),
+            max(row[3] for row in rows if row[1] == owner),
+        )
+        for owner in owners
+    )
+
+
+def fresh_answer(view: View) -> Counter[Any]:
+    rows = view.answer(f"SELECT * FROM {view.name}", estimator="exact").to_arrow().to_pylist()
+    return counted([row.values() for row in rows])
+
+
+def test_a_view_over_a_view(database: Database) -> None:
+    lower, upper = visits(database), database.view("owners", UPPER, sample=0.5)
+    assert shown(database, "owners") == over(evaluated(database))
+    for number, how in enumerate(("incremental", "recompute")):
+        before = shown(database, "owners")
+        database.insert("log", [(100 + number, 1, 50 + number), (200 + number, 2, 5)])
+        database.delete("log", [3 + number])
+        assert lower.is_stale and upper.is_stale
+        # Fresh while both are stale, and both stay so.
+        assert fresh_answer(upper) == over(evaluated(database))
+        assert lower.is_stale and upper.is_stale
+        assert shown(database, "owners") == before
+        assert upper.refresh(how) is not None  # type: ignore[arg-type]
+        assert not lower.is_stale and not upper.is_stale
+        assert shown(database) == evaluated(database)
+        assert shown(database, "owners") == over(evaluated(database))
+    # The lower one alone: the upper one is stale until it is refreshed too.
+    database.insert("log", [(300, 1, 99)])
+    assert lower.refresh("incremental") is not None
+    assert upper.is_stale
+    assert fresh_answer(upper) == over(evaluated(database))
+    assert upper.refresh("incremental") is not None
+    assert shown(database, "owners") == over(evaluated(database))
+
+
+def test_a_view_over_one_that_was_made_again(database: Database) -> None:
+    lower = visits(database)
+    upper = database.view("owners", UPPER, sample=1.0)
+    database.insert("log", [(100, 1, 50), (101, 2, 60)])
+    lower.refresh("recompute")
+    assert upper.is_stale
+    expected = over(evaluated(database))
+    assert fresh_answer(upper) == expected
+    # All of it is its sample: that tells no less.
+    total = upper.answer("SELECT sum(n) AS n, count(*) AS c FROM owners").to_arrow().to_pylist()
+    assert total == [{"n": sum(row[1] for row in expected), "c": len(expected)}]
+
+
+def test_a_view_over_one_that_is_always_made_again(database: Database) -> None:
+    text = "SELECT videoId, n, bytes FROM visits ORDER BY bytes DESC, videoId LIMIT 3"
+    visits(database)
+    database.view("best", text)
+    upper = database.view("sums", "SELECT n, sum(bytes) AS b FROM best GROUP BY n", sample=0.5)
+    database.insert("log", [(100, 1, 5000), (101, 2, 60)])
+    again = database.view("again", f"SELECT n, sum(bytes) AS b FROM ({text}) GROUP BY n")
+    expected = fresh_answer(again)
+    assert fresh_answer(upper) == expected
+    assert upper.refresh() is not None
+    assert shown(database, "sums") == expected
+
+
+def units(home: Path) -> set[str]:
+    return {f"{path.parent.name}/{path.name}" for path in (home / "data").glob("*/*")}
+
+
+def test_vacuum_removes_what_no_view_needs_any_more(database: Database, home: Path) -> None:
+    view = visits(database)
+    made = units(home)
+    database.insert("log", [(100, 1, 5)])
+    cleaned = view.clean()
+    assert cleaned is not None
+    assert database.vacuum(older_than=timedelta(0)).directories == ()
+    assert view._upkeep().cleaned == cleaned
+    # Brought in, the changes are needed and the sample is not.
+    view.refresh("incremental")
+    assert database.vacuum(older_than=timedelta(0)).directories == (cleaned.directory,)
+    assert made < units(home)
+    assert shown(database) == evaluated(database)
+    # Made again, nothing is needed of what there was; but a reader of a moment ago may be at it.
+    database.insert("log", [(101, 2, 5)])
+    view.refresh("recompute")
+    kept = database.vacuum()
+    assert kept.directories == ()
+    removed = database.vacuum(older_than=timedelta(0))
+    assert len(removed.directories) == 2  # as it was made, and what was brought in
+    assert not made & units(home)
+    assert shown(database) == evaluated(database)
+    assert_refreshes(view)
+    # A refresh that is left in the middle leaves nothing.
+    before = units(home)
+    database.insert("log", [(102, 1, 5)])
+    for _ in view.refresh_progress("SELECT sum(n) AS n FROM visits"):
+        break
+    with database._catalog.database.reading() as connection:
+        assert not any("visits" in unit for unit in protection.waiting(connection))
+    assert {unit for unit in units(home) if "visits" in unit} <= before
+    assert view.is_stale
+    view.drop()
+    database.vacuum(older_than=timedelta(0))
+    assert not any("visits" in unit for unit in units(home))
+    assert len(evaluated(database)) > 0
