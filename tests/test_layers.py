@@ -18,7 +18,8 @@ import sooner
 ORDER = [
     *("errors", "display", "answer", "algebra", "sql", "analysis", "rewrites", "statistics"),
     *("storage", "engine", "progressive", "synopses", "views", "missing", "route"),
-    *("prepare", "explain", "above", "incomplete", "view", "keeper", "family", "frame", "database", "tpch", "serve"),
+    *("prepare", "explain", "above", "incomplete", "view", "keeper", "family", "frame"),
+    *("database", "tpch", "serve"),
 ]
 # The engine talks to Spark; at the front door users hand sessions and DataFrames over.
 MAY_IMPORT_SPARK = {"engine", "prepare", "frame", "database", "tpch", "serve"}

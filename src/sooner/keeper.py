@@ -32,7 +32,6 @@ class Keeper:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._cleaned: dict[str, datetime] = {}
         self._stop = threading.Event()
         self.done: list[tuple[Work, str]] = []
         self.failed: list[tuple[Work, str, SoonerError]] = []
@@ -46,7 +45,6 @@ class Keeper:
             try:
                 if self._is_due(view, kind):
                     _DO[kind](view)
-                    self._cleaned[view.name] = datetime.now(UTC)
                     self.done.append((kind, view.name))
                     found.append(view.name)
             except SoonerError as error:  # another view may still be worked on
@@ -54,10 +52,8 @@ class Keeper:
         return found
 
     def _is_due(self, view: View, kind: Work) -> bool:
-        last = [one.at for one in view.history() if one.at is not None][-1]
-        if kind == "clean":
-            last = max(last, self._cleaned.get(view.name, last))
-        return view.is_due(kind, last, datetime.now(UTC))
+        refreshed = [one.at for one in view.history() if one.at is not None][-1]
+        return view.is_due(kind, refreshed, datetime.now(UTC))
 
     def run(self, kind: Work) -> None:
         """Work until :meth:`stop`."""

@@ -32,6 +32,7 @@ from sooner.errors import (
     UnknownTable,
 )
 from sooner.storage import Table
+from sooner.storage.checks import check_columns, check_name
 from sooner.storage.views import (
     Cleaned,
     Refreshed,
@@ -58,6 +59,8 @@ if TYPE_CHECKING:
     from sooner.database import Database
     from sooner.prepare import Prepared
 
+# A sample that is expected to have fewer rows is not asked.
+_LEAST_DRAWS = 50
 # Shares that are tried to see what cleaning costs.
 _TRIED = (0.01, 0.05)
 # How much of a view has been brought up to date at each answer on the way; small parts first.
@@ -87,8 +90,9 @@ class View:
 
     @property
     def key(self) -> tuple[str, ...]:
-        """The columns that tell its rows apart."""
-        return self._stored.table.key
+        """The columns that tell its rows apart, as far as queries see them."""
+        seen = {column.name for column in self.columns}
+        return tuple(name for name in self._stored.table.key if name in seen)
 
     @property
     def rows(self) -> int | None:
@@ -147,8 +151,7 @@ class View:
         start = perf_counter()
         if estimator != "exact":
             require_estimator(estimator)
-        if not 0 < confidence < 1:
-            raise InvalidArgument(f"confidence must be between 0 and 1, not {confidence}.")
+        _require_confidence(confidence)
         prepared = self._database._prepare(sql, {})
         if self.name.lower() not in prepared.tables:
             raise InvalidArgument(f"The query does not read the view: write FROM {self.name}.")
@@ -157,8 +160,10 @@ class View:
             return self._database._exact(prepared)
         try:
             if estimator == "exact":
-                raise CannotAnswer("exact, as asked")
+                raise CannotAnswer("")
             self._require_sampled(upkeep)
+            if estimator == "auto" and _is_tiny(upkeep):
+                raise CannotAnswer("a sample of so few rows says nothing")
             question = question_of(prepared.plan, self.name)
         except NotSupported as reason:
             found = self._exact(upkeep, prepared, str(reason))
@@ -204,7 +209,7 @@ class View:
             pa.Table.from_arrays(arrays, schema=schema),
             "exact, of the view as it would be",
             as_of=as_of,
-            details={"notes": [f"answered exactly: {why}"]},
+            details={"notes": [f"answered exactly: {why}"] if why else []},
         )
 
     def clean(self) -> Cleaned | None:
@@ -227,6 +232,7 @@ class View:
         them so far. Leave the loop to stop: it then stays as it was.
         """
         require_estimator(estimator)
+        _require_confidence(confidence)
         prepared = self._database._prepare(sql, {})
         for below in self._upkeep().below:
             View(self._database, below).refresh()
@@ -264,9 +270,9 @@ class View:
                 yield replace(found, elapsed=perf_counter() - start)
             upkeep.commit(directory, Choice(True, "changes brought in, in parts"), start, reserved)
 
-    def is_due(self, kind: Literal["refresh", "clean"], last: datetime, now: datetime) -> bool:
-        """Whether a refresh or a cleaning is due by its schedule, if it was last done then."""
-        return self._upkeep().due(kind, last, now)
+    def is_due(self, kind: Literal["refresh", "clean"], refreshed: datetime, now: datetime) -> bool:
+        """Whether a refresh or a cleaning is due by its schedule, if it was last refreshed then."""
+        return self._upkeep().due(kind, refreshed, now)
 
     def sample_within(self, seconds: float) -> float:
         """Choose the share of it that is cleaned so that cleaning takes about so long; returns the share.
@@ -371,8 +377,10 @@ def create_view(
             f"A view cannot hold {', '.join(changing)}: its value changes although no row does. Leave it out "
             "of the view, and use it in queries of the view."
         )
+    check_name(name)
     _require_free(database, name, replaced)
     prepared = database._prepare(text, {})
+    check_columns(prepared.columns)
     now = [database._fresh(one) for one in prepared.tables]
     if name.lower() in (table.name.lower() for table in now):
         raise InvalidArgument(f"A view cannot be made from itself: {name!r}.")
@@ -431,6 +439,16 @@ def _sampled(
         which = ", ".join(columns or form.key) or "a single row"
         return replace(definition, sample=None, why_not=f"{which} cannot be hashed")
     return replace(definition, unit=unit)
+
+
+def _is_tiny(upkeep: Upkeep) -> bool:
+    rows = upkeep.table.facts.rows
+    return rows is not None and rows * (upkeep.definition.sample or 1.0) < _LEAST_DRAWS
+
+
+def _require_confidence(confidence: float) -> None:
+    if not 0 < confidence < 1:
+        raise InvalidArgument(f"confidence must be between 0 and 1, not {confidence}.")
 
 
 def _told(name: str, done: Refreshed | None) -> str:

@@ -40,7 +40,9 @@ def _connection() -> duckdb.DuckDBPyConnection:
 
 @dataclass(frozen=True)
 class Table:
-    columns: Mapping[str, str]  # name and type in Spark's spelling, or DuckDB's where that is another
+    columns: Mapping[
+        str, str
+    ]  # name and type in Spark's spelling, or DuckDB's where that is another
     rows: Sequence[Row]
 
 
@@ -67,9 +69,8 @@ def _scans(plan: Relation) -> list[Scan]:
 
 
 def _values(table: Table) -> str:
-    casts = ", ".join(
-        f"CAST({name} AS {_DUCKDB_TYPES.get(type_, type_)}) AS {name}" for name, type_ in table.columns.items()
-    )
+    types = {name: _DUCKDB_TYPES.get(type_, type_) for name, type_ in table.columns.items()}
+    casts = ", ".join(f"CAST({name} AS {type_}) AS {name}" for name, type_ in types.items())
     rows = table.rows or [(None,) * len(table.columns)]
     values = ", ".join(f"({', '.join(map(_literal, row))})" for row in rows)
     where = "" if table.rows else " WHERE FALSE"

@@ -37,7 +37,7 @@ VISITS = """SELECT videoId, ownerId, count(*) AS n, sum(bytes) AS bytes, max(byt
             FROM {log} JOIN {video} USING (videoId) WHERE bytes > 300 GROUP BY videoId, ownerId"""
 SAMPLE = 0.5
 # How long each operation takes, about: the kill comes at any moment of it, or soon after.
-LASTS = {"incremental": 1.5, "recompute": 0.7, "progress": 6.0, "clean": 1.2}
+LASTS = {"incremental": 1.5, "recompute": 0.7, "progress": 3.0, "clean": 1.2}
 REFRESHES = ("incremental", "recompute", "progress")
 
 
@@ -205,7 +205,6 @@ def verify(spark: SparkSession, home: Path, killed: Killed, seed: int) -> dict[s
         database.view("again", view.text, sample=SAMPLE, replace=True)
         assert all_stored(spark, database, "visits") == all_stored(spark, database, "again")
         database.drop_view("again")
-        assert held(spark, database) == tables
         return tables
 
 

@@ -15,6 +15,7 @@ from typing import Any
 from kill_child import Log, small_spark
 
 import sooner
+import sooner.view
 from sooner import Database, View
 
 OPERATIONS = ("incremental", "recompute", "progress", "clean", "vacuum")
@@ -72,6 +73,7 @@ def main(home: str, log_path: str, seed: str, target: str, tables_text: str) -> 
         name: {int(key): rest for key, rest in rows.items()}
         for name, rows in json.loads(tables_text).items()
     }
+    sooner.view._PARTS = (0.3, 0.6, 1.0)  # few, so that many kills come at other moments
     log = Log(log_path)
     spark = small_spark(home)
     spark.conf.set("spark.sql.codegen.wholeStage", "false")

@@ -61,7 +61,7 @@ def assert_brought_in(plan: Relation, before: World, after: World) -> None:
         columns = tuple(Column(name) for name in plan.names)
         form = form_of(plan, columns, INFOS, Typed(tables))
         if form.key is None or form.why_whole is not None:
-            assume(False)
+            return  # nothing tells its rows apart: such a view is made again
         found = brought_in(form, tables)
     except CannotMaintain:
         assume(False)

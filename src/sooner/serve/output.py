@@ -19,7 +19,7 @@ from rich.table import Table as RichTable
 
 from sooner.answer import Answer
 from sooner.display import is_number
-from sooner.errors import InvalidArgument
+from sooner.errors import InvalidArgument, SoonerError
 from sooner.storage import Table
 from sooner.synopses import Synopsis
 from sooner.view import View
@@ -155,10 +155,17 @@ def show_views(views: Sequence[View]) -> None:
         at = "–" if last.at is None else f"{last.at:%Y-%m-%d %H:%M}, {last.kind}"
         rows = "?" if one.rows is None else f"{one.rows:,}"
         key = ", ".join(name for name in one.key if not name.startswith("__")) or "–"
-        state = "stale" if one.is_stale else "up to date"
+        state = _state(one)
         sampled = "–" if one.sample is None else f"{one.sample:.3g}"
         shown.add_row(one.name, rows, key, state, sampled, at)
     console.print(shown)
+
+
+def _state(view: View) -> str:
+    try:
+        return "stale" if view.is_stale else "up to date"
+    except SoonerError:  # the others are still worth listing
+        return "its tables are gone or changed"
 
 
 def show_synopsis(synopsis: Synopsis) -> None:

@@ -52,6 +52,7 @@ class Cleaned:
     inserted: int
     version: int
     certain: tuple[int, ...] = ()
+    at: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,6 +175,7 @@ def record_cleaned(
             "inserted": cleaned.inserted,
             "version": cleaned.version,
             "certain": cleaned.certain,
+            "at": cleaned.at,
         }
         stored = catalog.home.stored(cleaned.directory)
         values = {"cleaned": json.dumps(about), "directory": stored}

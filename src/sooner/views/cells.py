@@ -22,6 +22,8 @@ class Cells:
         self.values: dict[str, pa.Array | Floats] = {}
         self.ends: dict[str, tuple[Floats, Floats]] = {}
         self.corrected: dict[str, Any] = {}
+        # How likely a row is beyond a minimum or maximum.
+        self.beyond: dict[str, Floats] = {}
 
     def put(self, name: str, found: Estimates) -> None:
         """Add a column of estimates."""
@@ -37,6 +39,7 @@ class Cells:
         }
         self.ends = {name: (low[places], high[places]) for name, (low, high) in self.ends.items()}
         self.corrected = {name: by[places] for name, by in self.corrected.items()}
+        self.beyond = {name: one[places] for name, one in self.beyond.items()}
         self.rows = len(places)
 
     def apply(self, node: Relation) -> None:
@@ -46,8 +49,9 @@ class Cells:
                 pairs = [(item.name, item.scalar.name) for item in node.items]
                 self.values = {new: self.values[old] for new, old in pairs}
                 self.ends = {new: self.ends[old] for new, old in pairs if old in self.ends}
-                kept = {new: old for new, old in pairs if old in self.corrected}
-                self.corrected = {new: self.corrected[old] for new, old in kept.items()}
+                pairs = [(new, old) for new, old in pairs if old in self.corrected]
+                self.corrected = {new: self.corrected[old] for new, old in pairs}
+                self.beyond = {new: self.beyond[old] for new, old in pairs if old in self.beyond}
             case Limit():
                 end = None if node.count is None else node.offset + node.count
                 self.take(np.arange(self.rows)[node.offset : end])

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+
+from sooner.views.deltas import CHANGED, NEW, OLD
 from sooner.views.upkeep import Upkeep
 
 # Above this share of changed rows a sample alone is usually closer than a correction (Figure 6b: 32.5%).
@@ -20,6 +23,7 @@ def described(upkeep: Upkeep) -> str:
         _section("State", _state(upkeep)),
         _section("With refresh()", [_sentence(upkeep.choice.why)]),
         _section("With answer()", _answering(upkeep)),
+        *_schedules(upkeep),
     ]
     return "\n\n".join(sections)
 
@@ -30,6 +34,12 @@ def _section(title: str, lines: list[str]) -> str:
 
 def _sentence(text: str) -> str:
     return f"{text[:1].upper()}{text[1:]}."
+
+
+def _schedules(upkeep: Upkeep) -> list[str]:
+    wanted = {"refresh": upkeep.definition.refresh, "clean": upkeep.definition.clean}
+    lines = [f"{what} {when}" for what, when in wanted.items() if when is not None]
+    return [_section("With db.work() and db.keeping()", lines)] if lines else []
 
 
 def _state(upkeep: Upkeep) -> list[str]:
@@ -53,7 +63,9 @@ def _answering(upkeep: Upkeep) -> list[str]:
     definition, unit = upkeep.definition, upkeep.unit
     if unit is None:
         return [f"Exactly, of the rows that the view would have: {definition.why_not}."]
-    lines = [f"{definition.sample:.3g} of it is cleaned, by the hash of {', '.join(unit.columns)}."]
+    shown = [name for name in unit.columns if not name.startswith("__")]
+    by = ", ".join(shown) or "its key, which it does not show"
+    lines = [f"{definition.sample:.3g} of it is cleaned, by the hash of {by}."]
     if set(unit.columns) != set(upkeep.table.key):
         lines.append(
             "That is a part of its key: rows that share a value are drawn together, and intervals say so."
@@ -66,7 +78,7 @@ def _answering(upkeep: Upkeep) -> list[str]:
             lines.append(
                 f"By blocks of a scramble, without reading the others: {', '.join(blocks)}."
             )
-        lines += [f"Stopped at {why}." for why in found.blocked]
+        lines += [f"Stopped at {_plain(why)}." for why in found.blocked]
     for one in definition.outliers:
         how = (
             f"the {one.top} largest"
@@ -76,6 +88,13 @@ def _answering(upkeep: Upkeep) -> list[str]:
         lines.append(f"Never left to chance: {how} of {one.column} of {one.table}.")
     lines.append(_estimator(upkeep))
     return lines
+
+
+def _plain(why: str) -> str:
+    """A node of the plan without what is only of use inside: column lists and names of versions."""
+    for prefix in (OLD, NEW, CHANGED):
+        why = why.replace(prefix, "")
+    return re.sub(r" \[[^\]]*\]", "", why)
 
 
 def _estimator(upkeep: Upkeep) -> str:

@@ -107,6 +107,8 @@ def estimates(
     """
     require_estimator(estimator)
     corrected, anew = (_judged(function, known, drawn, ratio) for known, drawn in (corr, aqp))
+    if missing is not None and ratio < 1:
+        corrected, anew = (_heavier(one, missing) for one in (corrected, anew))
     if estimator == "auto":
         better = _or_infinite(corrected.variance) <= _or_infinite(anew.variance)
     else:
@@ -114,12 +116,19 @@ def estimates(
     value, variance, freedom = (
         np.where(better, one, other) for one, other in zip(corrected.all, anew.all, strict=True)
     )
-    if missing is not None and ratio < 1:
-        variance = np.where(missing > HEAVIEST, np.nan, variance * np.maximum(1.0, missing))
     with np.errstate(invalid="ignore"):
         half = stdtrit(np.maximum(1.0, freedom - 1), 0.5 + confidence / 2) * np.sqrt(variance)
-    half = np.where(variance == 0, 0.0, half)
-    return Estimates(value, value - half, value + half, better)
+        low, high = (value + sign * np.where(variance == 0, 0.0, half) for sign in (-1, 1))
+        if estimator == "auto":
+            # With few changes a correction is closest, but only the sample alone says how far off.
+            few = ~better & np.isnan(corrected.variance) & ~np.isnan(corrected.value)
+            value = np.where(few, np.clip(corrected.value, low, high), value)
+    return Estimates(value, low, high, better)
+
+
+def _heavier(one: _Judged, missing: Floats) -> _Judged:
+    variance = np.where(missing > HEAVIEST, np.nan, one.variance * np.maximum(1.0, missing))
+    return _Judged(one.value, variance, one.freedom)
 
 
 def heavier(stale: Floats, certain: Floats, drawn: Drawn, ratio: float) -> Floats:

@@ -45,7 +45,10 @@ _WHOLE, _CHANGES, _SAMPLE = "__view_whole", "__view_changes", "__view_sample"
 # Values that are held here for percentiles and extremes; of more a smaller share of the hash is taken.
 _MOST_VALUES = 400_000
 
-_HEAVY = "a few values are so much larger than the others that a sample misses them: outliers={…} keeps them in"
+_HEAVY = (
+    "?: a few values are so much larger than the others that a sample misses them; "
+    "outliers={…} keeps them in"
+)
 _FEW = "?: too few changed rows in the sample to say how far off a value may be"
 
 
@@ -92,6 +95,8 @@ class Fresh:
             cells.put(one.name, self._estimated(totals, place, one.function))
         if plain:
             self._values(question, totals, cells)
+        order = (*question.keys, *(one.name for one in question.measures))
+        cells.values = {name: cells.values[name] for name in order}
         if question.keys:
             cells.take(np.flatnonzero(~(rows.value < 0.5)))
         for node in reversed(question.above):
@@ -250,6 +255,7 @@ class Fresh:
             stale = _floats(totals.column(f"whole_plain{name[1:]}"))
             old, new = (_floats(found.column(f"{name}_{end}")) for end in ("old", "new"))
             results = []
+            self._probabilities: list[float] = []
             for group, places in enumerate(parts):
                 some = places if one.extreme is not None else places[drawn[places]]
                 results.append(
@@ -261,6 +267,8 @@ class Fresh:
             )
             by = np.array([r.by == "corr" for r in results])
             cells.put(one.name, Estimates(value, low, high, by))
+            if one.extreme is not None:
+                cells.beyond[one.name] = np.array(self._probabilities)
 
     def _of_values(
         self, one: Measure, stale: float, old: Floats, new: Floats, ratio: float, alone: bool
@@ -268,9 +276,7 @@ class Fresh:
         known = None if np.isnan(stale) else float(stale)
         if one.extreme is not None:
             found = extreme_estimate(one.extreme, known, old, new)
-            if found.probability is not None:
-                beyond = self._details.setdefault("cantelli", {})
-                beyond.setdefault(one.name, []).append(found.probability)
+            self._probabilities.append(_or_nan(found.probability))
             return Estimate(found.value, None, None, "corr")
         assert one.share is not None
         result = quantile_estimate(
@@ -281,6 +287,7 @@ class Fresh:
 
     def _finished(self, cells: Cells, schema: pa.Schema) -> Answer:
         arrays, uncertain = [], {}
+        whole = self._sample.ratio >= 1
         for field, (name, values) in zip(schema, cells.values.items(), strict=True):
             if name not in cells.ends:
                 arrays.append(pa.chunked_array([pa.array(values).cast(field.type)]))
@@ -288,16 +295,22 @@ class Fresh:
             low, high = cells.ends[name]
             arrays.append(pa.chunked_array([typed(np.asarray(values), field.type)]))
             status = tuple(
-                Status.UNKNOWN if np.isnan(a) else Status.EXACT if a == b else Status.ESTIMATE
-                for a, b in zip(low, high, strict=True)
+                Status.UNKNOWN if np.isnan(end) else Status.EXACT if whole else Status.ESTIMATE
+                for end in low
             )
             ends = [pa.chunked_array([pa.array(end, from_pandas=True)]) for end in (low, high)]
             uncertain[field.name] = Uncertainty(Bounds(*ends), status)
         by = [bool(one) for each in cells.corrected.values() for one in each]
-        whole = self._sample.ratio >= 1
-        unknown = any(Status.UNKNOWN in one.status for one in uncertain.values())
-        if unknown and not whole:
-            self._details["notes"] = [_HEAVY if self._heavy else _FEW]
+        unknown = any(
+            Status.UNKNOWN in one.status
+            for name, one in uncertain.items()
+            if name not in cells.beyond
+        )
+        notes = [_HEAVY if self._heavy else _FEW] if unknown and not whole else []
+        if cells.beyond and not whole:
+            self._details["cantelli"] = {name: list(all_) for name, all_ in cells.beyond.items()}
+            notes += _beyond(cells)
+        self._details["notes"] = notes
         return Answer(
             pa.Table.from_arrays(arrays, schema=schema),
             _method(self._sample.ratio, by),
@@ -317,6 +330,17 @@ def _method(ratio: float, corrected: Sequence[bool]) -> str:
     if corrected and not any(corrected):
         return share
     return f"the stale view, corrected by {share}, or that sample alone"
+
+
+def _beyond(cells: Cells) -> list[str]:
+    """In words, for an answer of one row: how likely a row is beyond an extreme (§12.1.1)."""
+    if cells.rows != 1:
+        return []
+    return [
+        f"{name}: a row of the view picked at random is beyond it with a probability of at most {all_[0]:.2g}"
+        for name, all_ in cells.beyond.items()
+        if not np.isnan(all_[0])
+    ]
 
 
 def _told(name: str, value: float | None, low: float | None, high: float | None) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import cached_property, partial
 from time import perf_counter
 from typing import Any, Literal, TypeAlias
@@ -39,6 +39,7 @@ from sooner.storage.footers import facts_of
 from sooner.storage.records import Source, Table
 from sooner.storage.views import (
     Cleaned,
+    Reflects,
     Refreshed,
     StoredView,
     add_view,
@@ -411,6 +412,7 @@ class Upkeep:
                 counts.get("insert", 0),
                 self.table.version,
                 certain,
+                datetime.now(UTC).isoformat(),
             )
             record_cleaned(self._catalog, self.stored, cleaned, reserved.directories)
         return cleaned
@@ -443,16 +445,33 @@ class Upkeep:
         found = self.stored.cleaned
         if found is None or found.version != self.table.version:
             return None
-        return found if found.reflects == self.reflects else None
+        same = found.ratio == self.definition.sample and found.reflects == self.reflects
+        return found if same else None
 
-    def due(self, kind: Literal["refresh", "clean"], last: datetime, now: datetime) -> bool:
-        """Whether a refresh or a cleaning is due by its schedule."""
+    def due(self, kind: Literal["refresh", "clean"], refreshed: datetime, now: datetime) -> bool:
+        """Whether a refresh or a cleaning is due by its schedule; ``refreshed`` is the last refresh."""
         schedule = self.definition.refresh if kind == "refresh" else self.definition.clean
         if schedule is None or not self.is_stale:
             return False
-        if kind == "clean" and (self.unit is None or self.cleaned is not None):
-            return False
-        return schedule.is_due((now - last).total_seconds(), self.changed)
+        last, changed = refreshed, self.changed
+        if kind == "clean":
+            if self.unit is None or self.cleaned is not None:
+                return False
+            before = self.stored.cleaned
+            if before is not None and before.version == self.table.version:
+                last = datetime.fromisoformat(before.at)
+                changed = self._changed_since(before.reflects)
+        return schedule.is_due((now - last).total_seconds(), changed)
+
+    def _changed_since(self, reflects: Reflects) -> int | None:
+        if self.below or any(name not in reflects for name in self.now):
+            return None
+        return sum(
+            change.rows or 0
+            for name, table in self.now.items()
+            for change in table.changes_of(None)
+            if change.version > reflects[name].version
+        )
 
     def changes_in(self, directory: str) -> Any:
         """What a cleaned sample loses and gains."""
