@@ -261,7 +261,8 @@ def join_view(scale: float, share: float, rounds: int, instances: int) -> None:
             f"views-aqp-{share:g}",
             f"corrected answers against a sample alone, 12 queries of the join view, {share:.3g} changed",
             "≥ 3× closer",
-            f"{mean(against.values()):.1f}× by the mean of ratios, {means['aqp'] / means['corr']:.1f}× by mean errors",
+            f"{mean(against.values()):.1f}× by the mean of ratios,"
+            f" {means['aqp'] / means['corr']:.1f}× by mean errors",
             {"against": against},
         )
         record(

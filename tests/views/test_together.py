@@ -159,8 +159,7 @@ def test_two_refreshes_at_once(
         assert any(done is not None and not isinstance(done, Exception) for done in found)
         assert not first.is_stale and not second.is_stale
         assert shown(database) == evaluated(database)
-    assert_refreshes(second)
-    assert len(first.history()) <= 2 + 2 * len(pairs)
+    assert len(first.history()) <= 1 + 2 * len(pairs)
 
 
 BACKWARDS = pytest.mark.xfail(
@@ -224,10 +223,7 @@ def test_a_refresh_goes_on_from_what_another_did(database: Database, other: Data
     assert shown(database) == evaluated(database)
 
 
-@pytest.mark.parametrize("how", HOWS)
-def test_readers_see_one_of_the_exact_answers(
-    database: Database, other: Database, how: Any
-) -> None:
+def test_readers_see_one_of_the_exact_answers(database: Database, other: Database) -> None:
     view = visits(database)
     answers = [shown(database)]
     seen: list[Counter[Any]] = []
@@ -246,7 +242,7 @@ def test_readers_see_one_of_the_exact_answers(
     reader = threading.Thread(target=read)
     reader.start()
     try:
-        for number in range(2):
+        for number, how in enumerate(HOWS):
             database.update("log", [(number, 7 - number, 6), (10 + number, number, 5)])
             answers.append(evaluated(database))
             assert view.refresh(how) is not None
@@ -387,26 +383,25 @@ def fresh_answer(view: View) -> Counter[Any]:
 
 def test_a_view_over_a_view(database: Database) -> None:
     lower, upper = visits(database), database.view("counts", UPPER, sample=0.5)
-    assert shown(database, "counts") == over(evaluated(database))
+    before = over(evaluated(database))
     for number in range(2):
-        before = shown(database, "counts")
         database.update("log", [(number, 1, 50 + number), (10 + number, 2, 5)])
-        assert lower.is_stale and upper.is_stale
+        now = over(evaluated(database))
         # Fresh while both are stale, and both stay so.
-        assert fresh_answer(upper) == over(evaluated(database))
+        assert fresh_answer(upper) == now
         assert lower.is_stale and upper.is_stale
         assert shown(database, "counts") == before
         if number:
             assert lower.refresh("incremental") is not None
             assert upper.is_stale
-            assert fresh_answer(upper) == over(evaluated(database))
+            assert fresh_answer(upper) == now
             assert upper.refresh("incremental") is not None
         else:
             # Of itself it brings the lower one up to date first.
             assert upper.refresh() is not None
         assert not lower.is_stale and not upper.is_stale
-        assert shown(database) == evaluated(database)
-        assert shown(database, "counts") == over(evaluated(database))
+        assert over(shown(database)) == shown(database, "counts") == now
+        before = now
 
 
 @pytest.mark.xfail(reason="a sample is cleaned by changes from a version of another table")
@@ -422,6 +417,7 @@ def test_a_sample_over_a_view_that_was_made_again(database: Database) -> None:
     assert total == [{"c": sum(row[1] for row in expected), "m": max(row[2] for row in expected)}]
 
 
+@pytest.mark.slow
 @pytest.mark.xfail(reason="InvalidArgument: that table has no such version")
 def test_over_a_view_that_was_made_again_and_is_stale(database: Database) -> None:
     lower, upper = visits(database), database.view("counts", UPPER, sample=0.5)
