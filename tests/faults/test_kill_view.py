@@ -58,8 +58,12 @@ def run_and_kill(
     seed: int,
     target: str,
     group: bool,
+    most: int,
 ) -> Killed:
-    """Let a child work and kill it inside an operation; its Java process too, or Python alone."""
+    """Let a child work and kill it inside an operation; its Java process too, or Python alone.
+
+    That is one of the first ``most`` operations of this kind.
+    """
     dice = random.Random(seed)
     log, errors = home.parent / f"log-{seed}", home.parent / f"errors-{seed}"
     command = [sys.executable, CHILD, home, log, str(seed), target, json.dumps(tables)]
@@ -72,7 +76,7 @@ def run_and_kill(
             return sum(entry.get("what") == target for entry in entries(log))
 
         # The first finds Spark cold and lasts longer.
-        wanted = dice.choice([1, 1, 2])
+        wanted = dice.randint(1, most)
         wait(lambda: targets() >= wanted, START_SECONDS, f"no {target}: see {errors}")
         time.sleep(dice.uniform(0, LASTS[target] * (2 if wanted == 1 else 1)))
         assert child.poll() is None, errors.read_text()
@@ -158,7 +162,9 @@ def assert_cleaned(spark: SparkSession, database: Database, view: View) -> None:
     assert min(sample.values(), default=0) >= 0
 
 
-def verify(spark: SparkSession, home: Path, killed: Killed, seed: int) -> dict[str, Any]:
+def verify(
+    spark: SparkSession, home: Path, killed: Killed, seed: int, closely: bool
+) -> dict[str, Any]:
     """The home after a kill: the view of one moment, whole; then cleaned, changed and refreshed.
 
     It must be whole at once, while the child's Java process may still be at it.
@@ -177,7 +183,7 @@ def verify(spark: SparkSession, home: Path, killed: Killed, seed: int) -> dict[s
         as_reflected = evaluated(spark, database, reflected)
         assert counted(table_rows(spark, stored.table)) == as_reflected, killed.where
         view = database.view("visits")
-        assert view.rows == len(list(as_reflected.elements()))
+        assert view.rows == as_reflected.total()
         versions = {name: version for name, (_, version) in now.items()}
         assert view.is_stale == (reflected != versions)
         assert_cleaned(spark, database, view)
@@ -197,19 +203,21 @@ def verify(spark: SparkSession, home: Path, killed: Killed, seed: int) -> dict[s
         tables = changed(tables, "log", "insert", [row])
         fresh = {name: database._catalog.version(name)[1] for name in tables}
         expected = evaluated(spark, database, fresh)
-        asked = view.answer("SELECT count(*) AS n FROM visits", estimator="exact").to_arrow()
-        assert asked.to_pylist() == [{"n": len(list(expected.elements()))}]
+        if closely:
+            asked = view.answer("SELECT count(*) AS n FROM visits", estimator="exact")
+            assert asked.to_arrow().to_pylist() == [{"n": expected.total()}]
         assert view.refresh(dice.choice(["incremental", "incremental", "recompute"])) is not None
         assert not view.is_stale
         assert counted(table_rows(spark, database._catalog.table("visits"))) == expected
-        database.view("again", view.text, sample=SAMPLE, replace=True)
-        assert all_stored(spark, database, "visits") == all_stored(spark, database, "again")
-        database.drop_view("again")
+        if closely:
+            database.view("again", view.text, sample=SAMPLE, replace=True)
+            assert all_stored(spark, database, "visits") == all_stored(spark, database, "again")
+            database.drop_view("again")
         return tables
 
 
 def survive(
-    spark: SparkSession, place: Path, plan: list[tuple[str, bool]], seed: int
+    spark: SparkSession, place: Path, plan: list[tuple[str, bool]], seed: int, closely: bool
 ) -> Counter[str]:
     home = place / "home"
     tables: dict[str, Any] = {
@@ -228,15 +236,17 @@ def survive(
     for number, (target, group) in enumerate(plan):
         with sooner.connect(home, spark=spark, progress=False) as database:
             reflects = {name: database._catalog.version(name)[1] for name in tables}
-        killed = run_and_kill(home, tables, reflects, seed + number, target, group)
+        most = 2 if closely else 1
+        killed = run_and_kill(home, tables, reflects, seed + number, target, group, most)
         where[killed.where] += 1
-        tables = verify(spark, home, killed, seed + number)
+        tables = verify(spark, home, killed, seed + number, closely)
     return where
 
 
 def test_a_few_kills(small_spark: SparkSession, tmp_path: Path) -> None:
     """Of the whole group, Java included, and of Python alone."""
-    survive(small_spark, tmp_path, [("incremental", True), ("progress", False)], seed=100)
+    plan = [("incremental", True), ("progress", False)]
+    survive(small_spark, tmp_path, plan, seed=100, closely=False)
 
 
 @pytest.mark.slow
@@ -245,7 +255,7 @@ def test_fifty_kills(small_spark: SparkSession, tmp_path: Path) -> None:
     targets = list(LASTS)
     kills = int(os.environ.get("SOONER_TEST_KILLS", "50"))
     plan = [(targets[i % 4], i // 4 % 2 == 0) for i in range(kills)]
-    where = survive(small_spark, tmp_path, plan, seed=1000)
+    where = survive(small_spark, tmp_path, plan, seed=1000, closely=True)
     print(f"killed in {dict(where)}")
     assert where.total() == kills
     # The kills did hit the operations, not only the moments between them.
