@@ -251,7 +251,8 @@ def join_view(scale: float, share: float, rounds: int, instances: int) -> None:
         told = ", ".join(f"{how} {value:.2%}" for how, value in means.items())
         record(
             f"views-stale-{share:g}",
-            f"corrected answers against stale ones, 12 queries of the join view, {share:.3g} changed",
+            f"corrected answers against stale ones, 12 queries of the join view, {share:.3g} changed,"
+            f" scale {scale:g}",
             "≥ 10× closer",
             f"{mean(closer.values()):.1f}× by the mean of ratios, {means['stale'] / means['corr']:.1f}× by"
             f" mean errors ({told})",
@@ -259,7 +260,8 @@ def join_view(scale: float, share: float, rounds: int, instances: int) -> None:
         )
         record(
             f"views-aqp-{share:g}",
-            f"corrected answers against a sample alone, 12 queries of the join view, {share:.3g} changed",
+            f"corrected answers against a sample alone, 12 queries of the join view, {share:.3g} changed,"
+            f" scale {scale:g}",
             "≥ 3× closer",
             f"{mean(against.values()):.1f}× by the mean of ratios,"
             f" {means['aqp'] / means['corr']:.1f}× by mean errors",
@@ -267,7 +269,8 @@ def join_view(scale: float, share: float, rounds: int, instances: int) -> None:
         )
         record(
             f"views-worst-{share:g}",
-            f"largest error over groups, stale against corrected, join view, {share:.3g} changed",
+            f"largest error over groups, stale against corrected, join view, {share:.3g} changed,"
+            f" scale {scale:g}",
             "shown",
             f"{max(worst['stale']):.0%} against {max(worst['corr']):.0%}"
             f" (mean over queries {mean(worst['stale']):.1%} against {mean(worst['corr']):.1%})",
