@@ -49,11 +49,12 @@ from sooner.views.described import described
 from sooner.views.estimates import Estimator, require_estimator
 from sooner.views.form import Form, form_of
 from sooner.views.fresh import Fresh, Sample
+from sooner.views.made import create
 from sooner.views.outliers import chosen_outliers
 from sooner.views.question import Question, question_of
 from sooner.views.schedule import Schedule
 from sooner.views.unit import Portion
-from sooner.views.upkeep import Choice, How, Upkeep, create
+from sooner.views.upkeep import Choice, How, Upkeep
 
 if TYPE_CHECKING:
     from sooner.database import Database

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property, partial
 from time import perf_counter
@@ -12,37 +12,31 @@ from typing import Any, Literal, TypeAlias
 
 from sooner.algebra import Relation, Scan, walk
 from sooner.algebra.scalar import to_sql
-from sooner.algebra.schema import Column
 from sooner.analysis.facts import TableInfo
 from sooner.engine import binding
 from sooner.engine.change_rows import Blocks, change_rows
-from sooner.engine.key_hashes import key_hashes
 from sooner.engine.lowering import lower
 from sooner.engine.rows import stored_rows
 from sooner.engine.view_rows import (
-    hashed,
     is_small,
     outlier_hashes,
     rows_at,
     sample_changes,
     stepped,
-    view_schema,
     without_rows,
     write_changes,
-    write_rows,
     written_changes,
 )
 from sooner.engine.writing import reservation
-from sooner.errors import NotSupported, SchemaChanged
+from sooner.errors import NotSupported
 from sooner.storage.catalog import Catalog
 from sooner.storage.footers import facts_of
-from sooner.storage.records import Source, Table
+from sooner.storage.records import Table
 from sooner.storage.views import (
     Cleaned,
     Reflects,
     Refreshed,
     StoredView,
-    add_view,
     record_cleaned,
     record_refresh,
     reflecting,
@@ -51,8 +45,10 @@ from sooner.views.cost import cost
 from sooner.views.definition import Definition, as_text
 from sooner.views.deltas import CHANGED, NEW, OLD, SIGN, CannotMaintain, as_it_is
 from sooner.views.form import Form
+from sooner.views.made import Made
 from sooner.views.maintenance import VIEW, Push, Step, everything, maintenance
 from sooner.views.outliers import MOST_OUTLIERS, outlier_way, with_outliers
+from sooner.views.pushed import Pushed, base_name, null_hash
 from sooner.views.sampling import Sampled, sampled
 from sooner.views.unit import HASH, Portion, Unit
 
@@ -191,7 +187,7 @@ class Upkeep:
     @contextmanager
     def signed(self, part: Portion | None = None) -> Iterator[Any]:
         """The rows that the view loses and gains, of all of it or of a portion of its hashes."""
-        push, found = (everything, _Pushed()) if part is None else self._pushing(part)
+        push, found = (everything, Pushed()) if part is None else self._pushing(part)
         steps = self._steps(push)
         blocks = {} if part is None else self._blocks(found, steps, part)
         used = {node.table for step in steps for node in walk(step.plan) if isinstance(node, Scan)}
@@ -270,10 +266,10 @@ class Upkeep:
                 rows = lower(self._spark, self.form.plan)
             yield rows
 
-    def _pushing(self, part: Portion) -> tuple[Push, _Pushed]:
+    def _pushing(self, part: Portion) -> tuple[Push, Pushed]:
         unit = self.unit
         assert unit is not None
-        found = _Pushed()
+        found = Pushed()
 
         def push(plan: Relation, names: Sequence[str]) -> Relation:
             one = sampled(plan, names, partial(unit.picks, part))
@@ -282,11 +278,11 @@ class Upkeep:
 
         return push, found
 
-    def _blocks(self, found: _Pushed, steps: Sequence[Step], part: Portion) -> dict[str, Blocks]:
+    def _blocks(self, found: Pushed, steps: Sequence[Step], part: Portion) -> dict[str, Blocks]:
         """Tables of which only some blocks of a scramble are read: wherever they are, it is by its key."""
         unit = self.unit
         # A scramble spreads rows without a value over all blocks.
-        if unit is None or len(unit.columns) > 1 or part.holds(_null_hash(unit.salt)):
+        if unit is None or len(unit.columns) > 1 or part.holds(null_hash(unit.salt)):
             return {}
         blocks = {}
         for name, new in self.now.items():
@@ -295,7 +291,7 @@ class Upkeep:
                 node
                 for step in steps
                 for node in walk(step.plan)
-                if isinstance(node, Scan) and _base(node.table) == name
+                if isinstance(node, Scan) and base_name(node.table) == name
             ]
             if name in self.below or not ways or len(ways) < len(read) or len(set(ways)) > 1:
                 continue
@@ -377,7 +373,7 @@ class Upkeep:
     def _made_again(self, choice: Choice) -> Refreshed:
         start = perf_counter()
         with self._whole() as rows, reservation(self._catalog, None) as reserved:
-            made = _Made(rows, self.form, self.definition.unit, reserved.directory("view"))
+            made = Made(rows, self.form, self.definition.unit, reserved.directory("view"))
             text = self._text()
             done = Refreshed(
                 "recomputed", choice.why, perf_counter() - start, made.rows, self.table.facts.rows
@@ -476,104 +472,3 @@ class Upkeep:
     def changes_in(self, directory: str) -> Any:
         """What a cleaned sample loses and gains."""
         return sample_changes(self._spark, self.table, directory, SIGN)
-
-
-class _Pushed:
-    """Where sampling got to in some plans."""
-
-    def __init__(self) -> None:
-        self.parts: list[Sampled] = []
-
-    def ways(self, name: str) -> list[tuple[str, ...]]:
-        """By which columns of its own a table is sampled, each time that it is."""
-        return [by for part in self.parts for table, by in part.by if _base(table) == name]
-
-    def whole(self) -> Sampled:
-        """All of them together, tables by their own names."""
-        tables = [_base(name) for part in self.parts for name in part.tables]
-        blocked = [why for part in self.parts for why in part.blocked]
-        plan = self.parts[0].plan
-        return Sampled(plan, tuple(dict.fromkeys(tables)), tuple(dict.fromkeys(blocked)))
-
-
-def _base(name: str) -> str:
-    for kind in (OLD, NEW, CHANGED):
-        name = name.removeprefix(kind)
-    return name
-
-
-def _null_hash(salt: int) -> int:
-    """The hash, as it is stored, of rows without a value."""
-    return int(key_hashes(salt, [])[0]) - 2**63
-
-
-class _Made:
-    """A view's rows, written to a directory."""
-
-    def __init__(self, rows: Any, form: Form, unit: Unit | None, directory: str) -> None:
-        self._form = form
-        sql = None if unit is None else unit.sql
-        # In an order if the query has one: then as it comes.
-        placed = hashed(rows, form.plan.names, sql, HASH)
-        hidden = len(form.hidden) + (unit is not None)
-        self.columns, self.hidden = view_schema(placed, hidden)
-        self.directory = directory
-        self.files = write_rows(placed, directory)
-
-    @property
-    def rows(self) -> int:
-        return sum(file.rows or 0 for file in self.files)
-
-    def commit(
-        self, catalog: Catalog, name: str, reserved: Any, also: Any, replaced: bool
-    ) -> Table:
-        columns = _typed(self.columns)
-        facts = facts_of([file.path for file in self.files]) if self.files else None
-        return catalog.create_table(
-            name,
-            columns,
-            self._form.key or (),
-            Source("parquet", (self.directory,)),
-            self.files,
-            facts=facts if facts is None else replace(facts, rows=self.rows),
-            replace=replaced,
-            reserved=reserved.directories,
-            hidden=self.hidden,
-            also=also,
-        )
-
-
-def _typed(columns: tuple[Column, ...]) -> tuple[Column, ...]:
-    for one in columns:
-        if one.type == "void":
-            raise SchemaChanged(
-                f"The column {one.name!r} of the view has no type: cast it, as in CAST(NULL AS INT)."
-            )
-    return columns
-
-
-def create(
-    spark: Any,
-    catalog: Catalog,
-    name: str,
-    definition: Definition,
-    form: Form,
-    now: Sequence[Table],
-    replaced: bool = False,
-) -> Table:
-    """Make a view's rows of its tables as they are, and say that they are a view."""
-    start = perf_counter()
-    with binding.lock:
-        for table in now:
-            binding.bind(spark, str(catalog.home.path), table)
-        rows = lower(spark, form.plan)
-    with reservation(catalog, None) as reserved:
-        made = _Made(rows, form, definition.unit, reserved.directory("view"))
-        known = {table.name.lower(): table for table in now}
-        text = as_text(with_outliers(spark, definition, form, known))
-
-        def also(connection: Any, table: Table) -> None:
-            done = Refreshed("created", "new", perf_counter() - start, made.rows, 0)
-            add_view(connection, table, text, reflecting(list(now)), done)
-
-        return made.commit(catalog, name, reserved, also, replaced)
