@@ -153,9 +153,7 @@ class View:
         if estimator != "exact":
             require_estimator(estimator)
         _require_confidence(confidence)
-        prepared = self._database._prepare(sql, {})
-        if self.name.lower() not in prepared.tables:
-            raise InvalidArgument(f"The query does not read the view: write FROM {self.name}.")
+        prepared = self._asked(sql)
         upkeep = self._upkeep()
         if not upkeep.is_stale:
             return self._database._exact(prepared)
@@ -165,12 +163,20 @@ class View:
             self._require_sampled(upkeep)
             if estimator == "auto" and _is_tiny(upkeep):
                 raise CannotAnswer("a sample of so few rows says nothing")
+            if not upkeep.can_merge:
+                raise CannotAnswer(upkeep.choice.why)
             question = question_of(prepared.plan, self.name)
         except NotSupported as reason:
             found = self._exact(upkeep, prepared, str(reason))
         else:
             found = self._estimated(upkeep, prepared, question, estimator, confidence)
         return replace(found, elapsed=perf_counter() - start)
+
+    def _asked(self, sql: str) -> Prepared:
+        prepared = self._database._prepare(sql, {})
+        if self.name.lower() not in prepared.tables:
+            raise InvalidArgument(f"The query does not read the view: write FROM {self.name}.")
+        return prepared
 
     def _estimated(
         self,
@@ -219,6 +225,10 @@ class View:
         self._require_sampled(upkeep)
         if not upkeep.is_stale:
             return None
+        if not upkeep.can_merge:
+            raise NotSupported(
+                f"No sample of {self.name!r} can be cleaned: it has to be {upkeep.choice.why}."
+            )
         if upkeep.cleaned is not None:
             return upkeep.cleaned
         with job_group(self._database.spark, f"Cleaning {self.name}", self._database._progress):
@@ -234,7 +244,7 @@ class View:
         """
         require_estimator(estimator)
         _require_confidence(confidence)
-        prepared = self._database._prepare(sql, {})
+        prepared = self._asked(sql)
         for below in self._upkeep().below:
             View(self._database, below).refresh()
         upkeep = self._upkeep()
@@ -250,8 +260,7 @@ class View:
             question = question_of(prepared.plan, self.name)
         except CannotAnswer:
             question = None
-        choice = upkeep.choice
-        if question is None or upkeep.unit is None or not (choice.incremental or choice.possible):
+        if question is None or upkeep.unit is None or not upkeep.can_merge:
             upkeep.refresh()
             return
         schema = arrow_contract(spark, prepared.columns)
@@ -372,6 +381,7 @@ def create_view(
     replaced: bool,
 ) -> View:
     """Make a view of a query."""
+    _require_types(name, text, sample, outliers, refresh, clean)
     changing = changing_functions(text)
     if changing:
         raise NotSupported(
@@ -383,7 +393,7 @@ def create_view(
     prepared = database._prepare(text, {})
     check_columns(prepared.columns)
     now = [database._fresh(one) for one in prepared.tables]
-    if name.lower() in (table.name.lower() for table in now):
+    if name.lower() in _reads(database, [table.name for table in now]):
         raise InvalidArgument(f"A view cannot be made from itself: {name!r}.")
     if not now:
         raise InvalidArgument("A view is made from registered tables, and this query reads none.")
@@ -395,6 +405,35 @@ def create_view(
     with job_group(database.spark, f"Making {name}", database._progress):
         create(database.spark, database._catalog, name, definition, form, now, replaced)
     return View(database, name)
+
+
+def _require_types(
+    name: object, text: object, sample: object, outliers: object, refresh: object, clean: object
+) -> None:
+    if not isinstance(name, str) or not isinstance(text, str):
+        raise InvalidArgument("A view takes its name and its query as text.")
+    if sample is not None and (isinstance(sample, bool) or not isinstance(sample, int | float)):
+        raise InvalidArgument(f"sample={sample!r}: give the share of rows as a number, or None.")
+    if outliers is not None and not isinstance(outliers, Mapping):
+        raise InvalidArgument(
+            f'outliers={outliers!r}: give columns with how many, {{"price": 100}}.'
+        )
+    for what, when in (("refresh", refresh), ("clean", clean)):
+        if when is not None and not isinstance(when, Schedule):
+            raise InvalidArgument(
+                f'{what}={when!r}: give sooner.every("1h") or sooner.after(rows=10_000).'
+            )
+
+
+def _reads(database: Database, names: Sequence[str]) -> set[str]:
+    """The tables, and the views on the way to them, in lower case."""
+    found: set[str] = set()
+    for name in names:
+        found.add(name.lower())
+        view = find_view(database._catalog, name)
+        if view is not None:
+            found |= _reads(database, list(view.reflects))
+    return found
 
 
 def _require_free(database: Database, name: str, replaced: bool) -> None:
@@ -435,6 +474,11 @@ def _sampled(
     for one in columns:
         if one not in types:
             raise UnknownColumn(f"The view has no column {one!r} to sample by.")
+        groups = form.grouped
+        if groups and one not in {groups.stored[key] for key in groups.aggregate.keys}:
+            raise InvalidArgument(
+                f"sample_by={one!r}: the view is grouped, and this is no column that it is grouped by."
+            )
     unit = choose_unit(form, types, now, partial(distinct_values, database.spark), columns)
     if unit is None:
         which = ", ".join(columns or form.key) or "a single row"
@@ -448,8 +492,8 @@ def _is_tiny(upkeep: Upkeep) -> bool:
 
 
 def _require_confidence(confidence: float) -> None:
-    if not 0 < confidence < 1:
-        raise InvalidArgument(f"confidence must be between 0 and 1, not {confidence}.")
+    if not isinstance(confidence, int | float) or not 0 < confidence < 1:
+        raise InvalidArgument(f"confidence must be between 0 and 1, not {confidence!r}.")
 
 
 def _told(name: str, done: Refreshed | None) -> str:

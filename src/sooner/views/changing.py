@@ -5,8 +5,17 @@ from __future__ import annotations
 from sqlglot import Dialect
 
 _WORDS = frozenset(
-    ("current_date", "current_timestamp", "current_time", "localtimestamp", "current_user")
+    (
+        "current_date",
+        "current_timestamp",
+        "current_time",
+        "localtimestamp",
+        "current_user",
+        "tablesample",
+    )
 )
+# DATE'today' is another day tomorrow.
+_DAYS = frozenset(("today", "yesterday", "tomorrow", "now"))
 _CALLS = frozenset(
     (
         *("now", "curdate", "unix_timestamp", "current_timezone", "user", "session_user"),
@@ -28,6 +37,9 @@ def changing_functions(text: str) -> list[str]:
         word = token.text.lower()
         called = place + 1 < len(tokens) and tokens[place + 1].text == "("
         quoted = token.token_type.name in ("IDENTIFIER", "STRING")
+        before = tokens[place - 1].text.lower() if place else ""
+        if token.token_type.name == "STRING" and before in ("date", "timestamp") and word in _DAYS:
+            found.add(f"{before}'{word}'")
         if quoted or (place and tokens[place - 1].text == "."):
             continue
         if word in _WORDS:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property, partial
 from time import perf_counter
@@ -23,6 +23,7 @@ from sooner.engine.view_rows import (
     rows_at,
     sample_changes,
     stepped,
+    view_schema,
     without_rows,
     write_changes,
     written_changes,
@@ -50,7 +51,7 @@ from sooner.views.maintenance import VIEW, Push, Step, everything, maintenance
 from sooner.views.outliers import MOST_OUTLIERS, outlier_way, with_outliers
 from sooner.views.pushed import Pushed, base_name, null_hash
 from sooner.views.sampling import Sampled, sampled
-from sooner.views.unit import HASH, Portion, Unit
+from sooner.views.unit import HASH, Portion, Unit, unit_of
 
 How: TypeAlias = Literal["auto", "incremental", "recompute"]
 
@@ -309,10 +310,15 @@ class Upkeep:
         blocks = self._blocks(found, steps, part)
         return found.whole(), [self.now[name].name for name in blocks]
 
+    @property
+    def can_merge(self) -> bool:
+        """Whether changes can be brought in, be it the less work or not."""
+        return self.choice.incremental or self.choice.possible
+
     def chosen(self, how: How) -> Choice:
         """How to bring it up to date, if the user has a say in it."""
         choice = self.choice
-        if how == "recompute" and choice.incremental:
+        if how == "recompute" and self.can_merge:
             return Choice(False, "made again, as asked")
         if how == "incremental" and not choice.incremental:
             if not choice.possible:
@@ -370,11 +376,29 @@ class Upkeep:
         now = reflecting(list(self.now.values()))
         record_refresh(connection, table, self.stored, text, now, done)
 
+    def _retyped(self, rows: Any) -> Definition:
+        """The definition for rows whose types may be others by now."""
+        unit = self.definition.unit
+        if unit is None:
+            return self.definition
+        types = {one.name: str(one.type) for one in view_schema(rows, 0)[0]}
+        if self.form.key is None or any(name not in types for name in unit.columns):
+            again = None
+        else:
+            again = unit_of(unit.columns, types, unit.salt)
+        if again is not None:
+            return replace(self.definition, unit=again)
+        why = "nothing tells its rows apart any more"
+        return replace(
+            self.definition, unit=None, sample=None, outliers=(), certain=(), why_not=why
+        )
+
     def _made_again(self, choice: Choice) -> Refreshed:
         start = perf_counter()
         with self._whole() as rows, reservation(self._catalog, None) as reserved:
-            made = Made(rows, self.form, self.definition.unit, reserved.directory("view"))
-            text = self._text()
+            definition = self._retyped(rows)
+            made = Made(rows, self.form, definition.unit, reserved.directory("view"))
+            text = as_text(with_outliers(self._spark, definition, self.form, self.now))
             done = Refreshed(
                 "recomputed", choice.why, perf_counter() - start, made.rows, self.table.facts.rows
             )
