@@ -13,7 +13,8 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from sooner.engine.jobs import in_pool
-from sooner.errors import SoonerError
+from sooner.errors import SoonerError, UnknownView
+from sooner.storage.views import stored_views
 from sooner.view import View
 
 if TYPE_CHECKING:
@@ -39,16 +40,19 @@ class Keeper:
     def work(self, kind: Work) -> list[str]:
         """Do what is due now; the names of the views it was done for."""
         found = []
-        for view in self._database.views():
+        for name in [one.table.name for one in stored_views(self._database._catalog)]:
             if self._stop.is_set():
                 break
             try:
+                view = View(self._database, name)
                 if self._is_due(view, kind):
                     _DO[kind](view)
-                    self.done.append((kind, view.name))
-                    found.append(view.name)
+                    self.done.append((kind, name))
+                    found.append(name)
+            except UnknownView:  # dropped since
+                continue
             except SoonerError as error:  # another view may still be worked on
-                self.failed.append((kind, view.name, error))
+                self.failed.append((kind, name, error))
         return found
 
     def _is_due(self, view: View, kind: Work) -> bool:

@@ -28,7 +28,9 @@ def chosen(dice: random.Random, tables: dict[str, dict[int, list[int]]]) -> tupl
         key = dice.choice(sorted(tables["video"]))
         return "video", "update", [[key, dice.randrange(3)]]
     known = sorted(tables["log"])
-    what = dice.choice(["insert", "insert", "update", "delete"]) if len(known) > 20 else "insert"
+    # Neither empty nor full: then there are keys of both kinds.
+    likely = ["insert"] if len(known) < 20 else ["delete"] if len(known) > 150 else []
+    what = dice.choice(likely or ["insert", "insert", "update", "delete"])
     if what == "insert":
         free = [key for key in range(200) if key not in tables["log"]]
         keys = dice.sample(free, dice.randint(1, 10))

@@ -162,22 +162,16 @@ def test_two_refreshes_at_once(
     assert len(first.history()) <= 1 + 2 * len(pairs)
 
 
-BACKWARDS = pytest.mark.xfail(
-    reason="made again of older tables, it takes the place of a newer one"
-)
-TWICE = pytest.mark.xfail(reason="noted as of older tables, it brings the same changes in twice")
-
-
 @pytest.mark.parametrize(
     ("late", "faster"),
     [
         ("incremental", "incremental"),
         pytest.param("incremental", "recompute", marks=pytest.mark.slow),
-        pytest.param("recompute", "incremental", marks=BACKWARDS),
+        pytest.param("recompute", "incremental"),
         pytest.param("recompute", "recompute", marks=pytest.mark.slow),
         pytest.param("clean", "incremental", marks=pytest.mark.slow),
         ("clean", "recompute"),
-        pytest.param("nothing", "incremental", marks=TWICE),
+        pytest.param("nothing", "incremental"),
         pytest.param("nothing", "recompute", marks=pytest.mark.slow),
     ],
 )
@@ -347,7 +341,6 @@ def test_work_goes_on_to_other_views_and_tells_what_failed(database: Database) -
     assert not view.is_stale
 
 
-@pytest.mark.xfail(reason="UnknownView: neither refreshing nor cleaning goes on after that")
 def test_a_view_is_dropped_while_the_keeper_looks(
     database: Database, other: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -406,7 +399,6 @@ def test_a_view_over_a_view(database: Database) -> None:
         before = now
 
 
-@pytest.mark.xfail(reason="a sample is cleaned by changes from a version of another table")
 def test_a_sample_over_a_view_that_was_made_again(database: Database) -> None:
     lower = visits(database)
     upper = database.view("counts", UPPER, sample=1.0)
@@ -432,7 +424,6 @@ def test_over_a_view_that_was_made_again_and_is_stale(database: Database) -> Non
     assert fresh_answer(upper) == over(evaluated(database))
 
 
-@pytest.mark.xfail(reason="CannotMaintain")
 def test_over_a_view_that_is_always_made_again(database: Database) -> None:
     visits(database)
     database.view("best", "SELECT * FROM visits ORDER BY bytes DESC, videoId LIMIT 3")

@@ -137,9 +137,11 @@ def record_refresh(
 ) -> None:
     """Say, as its rows are committed, which versions they reflect; a sample that was cleaned is no more."""
     row = connection.execute(select(d.views).where(d.views.c.id == view.id)).first()
-    if row is None or row.table_id not in (table.id, view.table.id):
+    # What was made of older tables must not take the place of what is newer.
+    same = row is not None and row.table_id in (table.id, view.table.id)
+    if row is None or not same or row.reflects != _as_text(view.reflects):
         raise WriteConflict(
-            f"The view {table.name!r} was dropped or made again while it was refreshed."
+            f"The view {table.name!r} was dropped or refreshed by another while it was refreshed."
         )
     _retire_sample(connection, row)
     connection.execute(

@@ -155,6 +155,9 @@ class Upkeep:
             return Choice(False, "made again, because nothing tells its rows apart")
         if self.anew:
             return Choice(False, f"made again, because {', '.join(self.anew)} was registered anew")
+        for below in self.below.values():
+            if not below.can_merge:
+                return Choice(False, f"made again, because {below.table.name} is")
         own = [one.name for one in self.table.stored if one.name != HASH]
         if own != list(self.form.plan.names) or set(self.form.key) != set(self.table.key):
             return Choice(False, "made again, because its columns are kept in another way by now")
@@ -224,8 +227,8 @@ class Upkeep:
                     frames[f"{CHANGED}{name}"] = change_rows(self._spark, old, new, SIGN, some)
                 continue
             below = self.below[name]
-            changes = stack.enter_context(below.shown())
             if CHANGED in wanted:
+                changes = stack.enter_context(below.shown())
                 known = change_rows(self._spark, old, new, SIGN)
                 frames[f"{CHANGED}{name}"] = known.unionByName(changes)
             if NEW in wanted:
