@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from rich.console import Console
 
-from sooner.display import ROWS_SHOWN, html_table, is_number, rich_table
+from sooner.display import ROWS_SHOWN, html_table, is_number, rich_table, rows_text
 from sooner.errors import InvalidArgument, NotSupported, nearest
 
 if TYPE_CHECKING:
@@ -140,7 +140,7 @@ class Answer:
         """One line about the answer: rows, method, how much data, how long."""
         rows = self.table.num_rows
         shown = f"first {ROWS_SHOWN} of " if rows > ROWS_SHOWN else ""
-        text = f"{shown}{rows:,} row{'s' if rows != 1 else ''} · {self.method}"
+        text = f"{shown}{rows_text(rows)} · {self.method}"
         if not self.final:
             digits = 0 if self.progress >= 0.01 else 2
             text += f" · {self.progress:.{digits}%} of the data · {self.confidence:.0%} intervals"

@@ -14,6 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from sooner.algebra.relation import Map, Opaque
 from sooner.answer import Answer
+from sooner.create_view import create_view
 from sooner.engine import aggregates, binding, changes
 from sooner.engine.exact import arrow_contract, collect, keeps_contract
 from sooner.engine.failures import plain_errors
@@ -56,7 +57,7 @@ from sooner.synopses.create import define, save, summarize
 from sooner.synopses.definition import knobs_of
 from sooner.synopses.files import from_text, read
 from sooner.synopses.synopsis import Synopses, Synopsis
-from sooner.view import View, create_view
+from sooner.view import View
 from sooner.views.schedule import Schedule
 
 Rows = Any  # a Frame, a Spark or pandas DataFrame, an Arrow table, or a list of dicts or tuples
@@ -268,7 +269,8 @@ class Database:
         if sql is None:
             return View(self, name)
         chosen = _names(sample_by)
-        return create_view(self, name, sql, sample, chosen, outliers, refresh, clean, replace)
+        create_view(self, name, sql, sample, chosen, outliers, refresh, clean, replace)
+        return View(self, name)
 
     def views(self) -> list[View]:
         """All views."""

@@ -73,3 +73,8 @@ def is_number(kind: pa.DataType) -> bool:
     return bool(
         pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
     )
+
+
+def rows_text(count: int) -> str:
+    """So many rows, in words."""
+    return f"{count:,} row{'s' if count != 1 else ''}"

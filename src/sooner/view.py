@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
@@ -16,10 +16,10 @@ from rich.console import Console
 from sooner.algebra.schema import Schema
 from sooner.analysis.facts import TableInfo
 from sooner.answer import Answer
+from sooner.display import rows_text
 from sooner.engine.exact import arrow_contract, collect
 from sooner.engine.jobs import job_group
 from sooner.engine.rows import table_rows
-from sooner.engine.statistics import distinct_values
 from sooner.engine.view_rows import plan_types, stepped
 from sooner.engine.writing import reservation, retried
 from sooner.errors import (
@@ -27,12 +27,10 @@ from sooner.errors import (
     InvalidArgument,
     NotSupported,
     SchemaChanged,
-    TableExists,
     UnknownColumn,
     UnknownTable,
 )
 from sooner.storage import Table
-from sooner.storage.checks import check_columns, check_name
 from sooner.storage.views import (
     Cleaned,
     Refreshed,
@@ -42,17 +40,14 @@ from sooner.storage.views import (
     refreshes,
     stored_view,
 )
-from sooner.views.changing import changing_functions
-from sooner.views.choose_unit import choose_unit
+from sooner.views.cleaning import clean, try_cleaning
 from sooner.views.definition import Definition, as_text, from_text, share_within
 from sooner.views.described import described
 from sooner.views.estimates import Estimator, require_estimator
 from sooner.views.form import Form, form_of
 from sooner.views.fresh import Fresh, Sample
-from sooner.views.made import create
-from sooner.views.outliers import chosen_outliers
 from sooner.views.question import Question, question_of
-from sooner.views.schedule import Schedule
+from sooner.views.refreshing import commit, refresh, write
 from sooner.views.unit import Portion
 from sooner.views.upkeep import Choice, How, Upkeep
 
@@ -126,14 +121,14 @@ class View:
         def attempt() -> Refreshed | None:
             # Anew each time: another process may have been faster.
             upkeep = self._upkeep()
-            return upkeep.refresh(how) if upkeep.is_stale else None
+            return refresh(upkeep, how) if upkeep.is_stale else None
 
         for below in self._upkeep().below:
             View(self._database, below).refresh()
         with job_group(self._database.spark, f"Refreshing {self.name}", self._database._progress):
             done = retried(attempt)
         if self._database._progress is not False:
-            Console().print(_told(self.name, done), highlight=False)
+            Console().print(_told(self.name, done), highlight=False, soft_wrap=True)
         return done
 
     def answer(
@@ -190,7 +185,7 @@ class View:
         cleaned = upkeep.cleaned
         with job_group(spark, f"Answering from {self.name}", self._database._progress):
             if cleaned is None:
-                cleaned = upkeep.clean()
+                cleaned = clean(upkeep)
             sample = Sample(cleaned.directory, cleaned.ratio, cleaned.certain)
             fresh = Fresh(spark, upkeep, sample, confidence, estimator)
             schema = arrow_contract(spark, prepared.columns)
@@ -232,7 +227,7 @@ class View:
         if upkeep.cleaned is not None:
             return upkeep.cleaned
         with job_group(self._database.spark, f"Cleaning {self.name}", self._database._progress):
-            return upkeep.clean()
+            return clean(upkeep)
 
     def refresh_progress(
         self, sql: str, *, confidence: float = 0.95, estimator: Estimator = "auto"
@@ -261,14 +256,14 @@ class View:
         except CannotAnswer:
             question = None
         if question is None or upkeep.unit is None or not upkeep.can_merge:
-            upkeep.refresh()
+            refresh(upkeep)
             return
         schema = arrow_contract(spark, prepared.columns)
         with reservation(self._database._catalog, upkeep.table) as reserved:
             directory = reserved.directory("refresh")
             for low, high in pairwise((0.0, *_PARTS)):
                 with job_group(spark, f"Refreshing {self.name}", self._database._progress):
-                    upkeep.write(directory, Portion(low, high))
+                    write(upkeep, directory, Portion(low, high))
                     if high == 1.0:
                         break
                     fresh = Fresh(spark, upkeep, Sample(directory, high), confidence, estimator)
@@ -278,7 +273,8 @@ class View:
                         else fresh.selection(question, schema)
                     )
                 yield replace(found, elapsed=perf_counter() - start)
-            upkeep.commit(directory, Choice(True, "changes brought in, in parts"), start, reserved)
+            done = Choice(True, "changes brought in, in parts")
+            commit(upkeep, directory, done, start, reserved)
 
     def is_due(self, kind: Literal["refresh", "clean"], refreshed: datetime, now: datetime) -> bool:
         """Whether a refresh or a cleaning is due by its schedule, if it was last refreshed then."""
@@ -298,8 +294,8 @@ class View:
                 f"The view {self.name!r} is up to date: how long cleaning takes shows when rows have changed."
             )
         with job_group(self._database.spark, f"Trying {self.name}", self._database._progress):
-            upkeep.try_cleaning(_TRIED[0])  # the first one also starts Spark's engine
-            times = [upkeep.try_cleaning(share) for share in _TRIED]
+            try_cleaning(upkeep, _TRIED[0])  # the first one also starts Spark's engine
+            times = [try_cleaning(upkeep, share) for share in _TRIED]
         share = share_within(seconds, _TRIED, times)
         definition = replace(upkeep.definition, sample=share)
         redefine(self._database._catalog, upkeep.stored, as_text(definition))
@@ -347,15 +343,17 @@ def upkeep_of(database: Database, stored: StoredView) -> Upkeep:
             "readable as they are. Bring the table back as it was, or drop the view."
         ) from error
     below = {}
-    for table in now:
+    for place, table in enumerate(now):
         view = find_view(database._catalog, table.name)
         if view is not None:
             below[table.name.lower()] = upkeep_of(database, view)
-    form = _form(database, prepared, now)
+            now[place] = view.table  # as one look saw both: it may be refreshed at any moment
+    form = view_form(database, prepared, now)
     return Upkeep(database.spark, database._catalog, stored, definition, form, now, below)
 
 
-def _form(database: Database, prepared: Prepared, now: Sequence[Table]) -> Form:
+def view_form(database: Database, prepared: Prepared, now: Sequence[Table]) -> Form:
+    """A view's query, of tables as they are, in the form that its rows are kept in."""
     # Facts are of one version, and a view outlives it. That keys hold no null is looked at each time: a
     # view whose key rests on it is made again when it no longer holds.
     keys = {
@@ -367,123 +365,6 @@ def _form(database: Database, prepared: Prepared, now: Sequence[Table]) -> Form:
     }
     types_of = partial(plan_types, database.spark)
     return form_of(prepared.written, prepared.columns, keys, types_of, database._without)
-
-
-def create_view(
-    database: Database,
-    name: str,
-    text: str,
-    sample: float | None,
-    sample_by: Sequence[str],
-    outliers: Mapping[str, int | str] | None,
-    refresh: Schedule | None,
-    clean: Schedule | None,
-    replaced: bool,
-) -> View:
-    """Make a view of a query."""
-    _require_types(name, text, sample, outliers, refresh, clean)
-    changing = changing_functions(text)
-    if changing:
-        raise NotSupported(
-            f"A view cannot hold {', '.join(changing)}: its value changes although no row does. Leave it out "
-            "of the view, and use it in queries of the view."
-        )
-    check_name(name)
-    _require_free(database, name, replaced)
-    prepared = database._prepare(text, {})
-    check_columns(prepared.columns)
-    now = [database._fresh(one) for one in prepared.tables]
-    if name.lower() in _reads(database, [table.name for table in now]):
-        raise InvalidArgument(f"A view cannot be made from itself: {name!r}.")
-    if not now:
-        raise InvalidArgument("A view is made from registered tables, and this query reads none.")
-    form = _form(database, prepared, now)
-    definition = Definition(prepared.text, sample, refresh=refresh, clean=clean)
-    definition = _sampled(database, definition, form, now, sample_by)
-    chosen = chosen_outliers(outliers, form, definition.unit, now)
-    definition = replace(definition, outliers=chosen)
-    with job_group(database.spark, f"Making {name}", database._progress):
-        create(database.spark, database._catalog, name, definition, form, now, replaced)
-    return View(database, name)
-
-
-def _require_types(
-    name: object, text: object, sample: object, outliers: object, refresh: object, clean: object
-) -> None:
-    if not isinstance(name, str) or not isinstance(text, str):
-        raise InvalidArgument("A view takes its name and its query as text.")
-    if sample is not None and (isinstance(sample, bool) or not isinstance(sample, int | float)):
-        raise InvalidArgument(f"sample={sample!r}: give the share of rows as a number, or None.")
-    if outliers is not None and not isinstance(outliers, Mapping):
-        raise InvalidArgument(
-            f'outliers={outliers!r}: give columns with how many, {{"price": 100}}.'
-        )
-    for what, when in (("refresh", refresh), ("clean", clean)):
-        if when is not None and not isinstance(when, Schedule):
-            raise InvalidArgument(
-                f'{what}={when!r}: give sooner.every("1h") or sooner.after(rows=10_000).'
-            )
-
-
-def _reads(database: Database, names: Sequence[str]) -> set[str]:
-    """The tables, and the views on the way to them, in lower case."""
-    found: set[str] = set()
-    for name in names:
-        found.add(name.lower())
-        view = find_view(database._catalog, name)
-        if view is not None:
-            found |= _reads(database, list(view.reflects))
-    return found
-
-
-def _require_free(database: Database, name: str, replaced: bool) -> None:
-    taken = name.lower() in {known.lower() for known in database._catalog.names()}
-    if not taken:
-        return
-    is_view = find_view(database._catalog, name) is not None
-    if not (replaced and is_view):
-        what = "view" if is_view else "table"
-        more = (
-            "Use replace=True to replace it, or another name." if is_view else "Use another name."
-        )
-        raise TableExists(f"There is a {what} {name!r} already. {more}")
-
-
-def _sampled(
-    database: Database,
-    definition: Definition,
-    form: Form,
-    now: Sequence[Table],
-    wanted: Sequence[str],
-) -> Definition:
-    """The definition with what the view is sampled by, or why it is not."""
-    if definition.sample is None:
-        return replace(definition, why_not="no sample was asked for")
-    if form.why_whole is not None:
-        return replace(
-            definition, sample=None, why_not=f"it is made again, because {form.why_whole}"
-        )
-    if form.key is None:
-        raise NotSupported(
-            "Nothing tells the rows of this view apart, so that no sample of it can be kept. Register its "
-            "tables with key=[…], or give sample=None: it is then made again at each refresh."
-        )
-    types = plan_types(database.spark, form.plan)
-    spelled = {one.lower(): one for one in types}
-    columns = [spelled.get(one.lower(), one) for one in wanted]
-    for one in columns:
-        if one not in types:
-            raise UnknownColumn(f"The view has no column {one!r} to sample by.")
-        groups = form.grouped
-        if groups and one not in {groups.stored[key] for key in groups.aggregate.keys}:
-            raise InvalidArgument(
-                f"sample_by={one!r}: the view is grouped, and this is no column that it is grouped by."
-            )
-    unit = choose_unit(form, types, now, partial(distinct_values, database.spark), columns)
-    if unit is None:
-        which = ", ".join(columns or form.key) or "a single row"
-        return replace(definition, sample=None, why_not=f"{which} cannot be hashed")
-    return replace(definition, unit=unit)
 
 
 def _is_tiny(upkeep: Upkeep) -> bool:
@@ -500,6 +381,6 @@ def _told(name: str, done: Refreshed | None) -> str:
     if done is None:
         return f"{name} is up to date."
     return (
-        f"{name}: {done.inserted or 0:,} rows came and {done.deleted or 0:,} went in {done.seconds:.2f} s "
-        f"({done.why})."
+        f"{name}: {rows_text(done.inserted or 0)} came and {done.deleted or 0:,} went in "
+        f"{done.seconds:.2f} s ({done.why})."
     )

@@ -171,7 +171,7 @@ def test_explain(run, trips) -> None:
         (("query", "SELECT 1", "--within", "5 parsecs"), "such as 5s, 500ms or 2m"),
         (("query", "SELECT 1", "--confidence", "100%"), "confidence must be between 0 and 1"),
         (("query", "SELECT id FROM trips", "--stream", "tripz"), "tripz"),
-        (("register", "trips", "trips.parquet"), "replace=True"),
+        (("register", "trips", "trips.parquet"), "Use --replace to replace it"),
         (("register", "other", "nowhere/*.parquet"), "nowhere"),
         (("scramble", "trips", "--by", "idd"), "Did you mean 'id'?"),
         (("scramble", "trips", "--by", "id", "--blocks", "0"), "blocks"),

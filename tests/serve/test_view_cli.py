@@ -73,7 +73,7 @@ def test_from_making_a_view_to_dropping_it(run: Run) -> None:
     done = run("view", "create", "visits", VISITS, "--sample", "50%")
     assert done.exit_code == 0 and done.stderr == "Created visits: 300 rows.\n"
     listed = run("view", "list").stdout
-    assert all(word in listed for word in ("visits", "300", "videoId", "up to date", "0.5"))
+    assert all(word in listed for word in ("visits", "300", "videoId", "up to date", "50%"))
     assert run("view", "clean", "visits").stderr == "visits is up to date.\n"
 
     rows = insert(600)
@@ -81,7 +81,7 @@ def test_from_making_a_view_to_dropping_it(run: Run) -> None:
     shown = run("view", "show", "visits").stdout
     assert shown.startswith("SELECT videoId, ownerId") and "600 rows came or went" in shown
     assert "With refresh():" in shown and "created, " in shown
-    assert run("view", "clean", "visits").stderr.startswith("Cleaned 0.5 of visits: ")
+    assert run("view", "clean", "visits").stderr.startswith("Cleaned 50% of visits: ")
 
     done = run("view", "query", "visits", TOTAL)
     assert done.exit_code == 0 and "±" in done.stdout and "cleaned sample of 50%" in done.stdout

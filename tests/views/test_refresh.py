@@ -74,3 +74,29 @@ def test_hidden_columns_are_never_shown(opened: Database) -> None:
     assert opened.table("hidden_key").exact().to_arrow().column_names == ["b"]
     names = [column.name for table in opened.tables() for column in table.columns]
     assert not [name for name in names if name.startswith("__")]
+
+
+def test_a_change_that_the_view_does_not_see_is_none(opened: Database) -> None:
+    view = opened.view("visits", VIEWS["visits"])
+    opened.update("log", [(4, 4, 99, "7.00", 0.1), (6, 1, 98, "7.00", 0.2)])  # other bytes
+    done = view.refresh("incremental")
+    assert done is not None
+    assert (done.inserted, done.deleted) == (0, 0)
+    # With one that it sees, that one alone.
+    opened.update("log", [(4, 2, 97, "7.00", 0.1), (6, 1, 96, "7.00", 0.2)])
+    done = view.refresh("incremental")
+    assert done is not None
+    assert (done.inserted, done.deleted) == (2, 2)
+    assert rows_of(opened, "SELECT * FROM visits") == rows_of(opened, VIEWS["visits"])
+
+
+def test_rows_that_come_together_meet(opened: Database) -> None:
+    """New videos meet new visits, and old visits that waited for them."""
+    view = opened.view("visits", VIEWS["visits"])
+    opened.insert("log", [(300, 90, 1, "1.00", 0.1), (301, 91, 1, "1.00", 0.1)])
+    opened.insert("video", [(90, 1, 1.0)])
+    assert view.refresh("incremental") is not None
+    assert rows_of(opened, "SELECT * FROM visits") == rows_of(opened, VIEWS["visits"])
+    opened.insert("video", [(91, 2, 2.0)])
+    assert view.refresh("incremental") is not None
+    assert rows_of(opened, "SELECT * FROM visits") == rows_of(opened, VIEWS["visits"])

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
+from sooner.engine.failures import plain_errors
+from sooner.engine.merged_rows import forget, held
 from sooner.engine.rows import ddl
 from sooner.errors import SchemaChanged
 from sooner.sql import quote
@@ -32,6 +35,7 @@ class Blocks:
 
 
 _SIGNS = {"insert": 1, "delete": -1}
+_TOTAL = "__total"
 
 
 def change_rows(
@@ -57,6 +61,31 @@ def change_rows(
             signed = rows.selectExpr(*names, f"{_SIGNS[change.kind]} AS {quote(sign)}")
             found = signed if found is None else found.unionAll(signed)
     return spark.createDataFrame([], ddl(new.columns, ((sign, "int"),))) if found is None else found
+
+
+@dataclass(frozen=True)
+class Net:
+    """What is left of changes if only some columns are looked at, held until it is forgotten."""
+
+    rows: DataFrame
+    count: int
+    only_came: bool
+
+
+@contextmanager
+def net(rows: DataFrame, columns: Sequence[str], sign: str) -> Iterator[Net]:
+    """Changes of some columns, without rows that went and came back the same in them."""
+    names = [quote(name) for name in columns]
+    total = F.expr(f"sum({quote(sign)})").alias(_TOTAL)
+    summed = rows.groupBy(*names).agg(total).where(f"{_TOTAL} <> 0")
+    each = f"explode(array_repeat(CAST(sign({_TOTAL}) AS INT), CAST(abs({_TOTAL}) AS INT)))"
+    with plain_errors():
+        left = held(summed.selectExpr(*names, f"{each} AS {quote(sign)}"))
+        try:
+            ((count, least),) = left.selectExpr("count(*)", f"min({quote(sign)})").collect()
+            yield Net(left, count, not count or least > 0)
+        finally:
+            forget(left)
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import expr
 
-from sooner.algebra import Join, Relation, Scan, walk
+from sooner.algebra import Join, JoinKind, Relation, Scan
 from sooner.algebra.schema import Column, Schema
 from sooner.engine.change_rows import Blocks, readable
 from sooner.engine.failures import plain_errors
@@ -101,8 +101,12 @@ class _Hinting:
         return None
 
     def _is_small(self, plan: Relation) -> bool:
-        tables = [node.table for node in walk(plan) if isinstance(node, Scan)]
-        return bool(tables) and all(table in self._small for table in tables)
+        match plan:
+            case Scan():
+                return plan.table in self._small
+            case Join(kind=JoinKind.SEMI | JoinKind.ANTI):  # some of its left rows
+                return self._is_small(plan.left)
+        return bool(plan.children) and all(self._is_small(child) for child in plan.children)
 
 
 def without_rows(rows: DataFrame, gone: DataFrame, key: Sequence[str]) -> DataFrame:

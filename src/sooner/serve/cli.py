@@ -107,7 +107,7 @@ def scramble(
 def tables(home: Home = DEFAULT_HOME, catalog: CatalogUrl = None) -> None:
     """List the tables."""
     with _open(home, catalog) as database:
-        show_tables(database.tables())
+        show_tables(database.tables(), {view.name for view in database.views()})
 
 
 @app.command()

@@ -13,7 +13,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from sooner.answer import Answer
-from sooner.display import ROWS_SHOWN, rich_table
+from sooner.display import ROWS_SHOWN, rich_table, rows_text
 
 _REFRESHES_PER_SECOND = 5
 _BAR_WIDTH = 40
@@ -76,7 +76,7 @@ def _height(shown: Group, console: Console, options: ConsoleOptions) -> int:
 
 def _fitting(answer: Answer, room: int, console: Console, options: ConsoleOptions) -> Group:
     """As many rows as the screen holds: what is taller could not be wiped away in the end."""
-    caption = f"{_rows(answer)} · "
+    caption = f"{rows_text(answer.table.num_rows)} · "
     if answer.final:
         caption += "exact"
     else:
@@ -137,13 +137,9 @@ def _follow(answers: Iterator[Answer], view: _View, seen: Callable[[Glance], Non
 def _print_line(console: Console, answer: Answer | None, glance: Glance) -> None:
     assert answer is not None
     off = "exact" if answer.final else f"widest {percent(glance.error)}"
-    text = f"{answer.progress:6.1%} read · {glance.seconds:6.1f} s · {off} · {_rows(answer)}"
+    rows = rows_text(answer.table.num_rows)
+    text = f"{answer.progress:6.1%} read · {glance.seconds:6.1f} s · {off} · {rows}"
     console.print(text, highlight=False, markup=False, soft_wrap=True)
-
-
-def _rows(answer: Answer) -> str:
-    count = answer.table.num_rows
-    return f"{count:,} row{'s' if count != 1 else ''}"
 
 
 def percent(error: float | None) -> str:

@@ -37,13 +37,30 @@ def reported(command: Command) -> Command:
         try:
             return command(*args, **kwargs)
         except SoonerError as error:
-            say(f"Error: {error}")
+            say(f"Error: {_as_options(str(error))}")
             raise typer.Exit(1) from error
         except KeyboardInterrupt as error:
             say("Stopped.")
             raise typer.Exit(130) from error
 
     return run  # type: ignore[return-value]
+
+
+# What errors tell a program to write, in the words of the command line.
+_OPTIONS = {
+    "replace=True": "--replace",
+    "key=[…]": "--key …",
+    "sample_by=[…]": "--sample-by …",
+    "sample=None": "--sample 0",
+    "outliers=": "--outlier ",
+    "Use refresh()": "Use sooner view refresh",
+}
+
+
+def _as_options(message: str) -> str:
+    for words, option in _OPTIONS.items():
+        message = message.replace(words, option)
+    return message
 
 
 def names(text: str) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from decimal import Decimal
 from enum import StrEnum
 from pathlib import Path
@@ -104,8 +104,8 @@ def _as_text(column: pa.ChunkedArray) -> pa.ChunkedArray:
         )
 
 
-def show_tables(tables: Sequence[Table]) -> None:
-    """List tables."""
+def show_tables(tables: Sequence[Table], views: Collection[str]) -> None:
+    """List tables, and say which are views."""
     console = Console()
     if not tables:
         console.print("No tables yet. Start with: sooner register NAME FILES")
@@ -116,8 +116,10 @@ def show_tables(tables: Sequence[Table]) -> None:
     for table in tables:
         scrambles = [f"{', '.join(s.by)} ({s.blocks} blocks)" for s in table.scrambles]
         rows = "?" if table.facts.rows is None else f"{table.facts.rows:,}"
-        key = ", ".join(table.key) or "–"
-        shown.add_row(table.name, rows, str(table.version), key, "; ".join(scrambles) or "–")
+        seen = {column.name for column in table.columns}
+        key = ", ".join(name for name in table.key if name in seen) or "–"
+        name = f"{table.name} (view)" if table.name in views else table.name
+        shown.add_row(name, rows, str(table.version), key, "; ".join(scrambles) or "–")
     console.print(shown)
 
 
@@ -152,11 +154,11 @@ def show_views(views: Sequence[View]) -> None:
         shown.add_column(heading, justify="right" if heading == "rows" else "left")
     for one in views:
         last = one.history()[-1]
-        at = "–" if last.at is None else f"{last.at:%Y-%m-%d %H:%M}, {last.kind}"
+        at = "–" if last.at is None else f"{last.at.astimezone():%Y-%m-%d %H:%M}, {last.kind}"
         rows = "?" if one.rows is None else f"{one.rows:,}"
-        key = ", ".join(name for name in one.key if not name.startswith("__")) or "–"
+        key = ", ".join(one.key) or "–"
         state = _state(one)
-        sampled = "–" if one.sample is None else f"{one.sample:.3g}"
+        sampled = "–" if one.sample is None else f"{100 * one.sample:.3g}%"
         shown.add_row(one.name, rows, key, state, sampled, at)
     console.print(shown)
 

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from sooner.database import connect
+from sooner.display import rows_text
 from sooner.errors import InvalidArgument
 from sooner.serve.options import (
     DEFAULT_HOME,
@@ -63,7 +64,7 @@ def create(
             clean=_schedule(clean),
             replace=replace,
         )
-        say(f"Created {made.name}: {made.history()[-1].inserted or 0:,} rows.")
+        say(f"Created {made.name}: {rows_text(made.history()[-1].inserted or 0)}.")
 
 
 @view.command("list")
@@ -85,9 +86,9 @@ def show(name: Name, home: Home = DEFAULT_HOME, catalog: CatalogUrl = None) -> N
         typer.echo(opened.explain())
         typer.echo("\nHistory:")
         for one in opened.history():
-            at = "" if one.at is None else f"{one.at:%Y-%m-%d %H:%M:%S}"
+            at = "" if one.at is None else f"{one.at.astimezone():%Y-%m-%d %H:%M:%S}"
             typer.echo(
-                f"  {at}  {one.kind}, {one.seconds:.2f} s, {one.inserted or 0:,} rows came, "
+                f"  {at}  {one.kind}, {one.seconds:.2f} s, {rows_text(one.inserted or 0)} came, "
                 f"{one.deleted or 0:,} went: {one.why}"
             )
 
@@ -103,6 +104,8 @@ def refresh(
     """Bring a view up to date, exactly; without a name, do all work that is due."""
     with connect(home, catalog=catalog) as database:
         if name is None:
+            if how != "auto":
+                raise InvalidArgument("--how is for one view: give its name.")
             done = database.work()
             say("\n".join(f"{kind}: {one}" for kind, one in done) or "Nothing is due.")
             return
@@ -121,7 +124,7 @@ def clean(name: Name, home: Home = DEFAULT_HOME, catalog: CatalogUrl = None) -> 
             say(f"{name} is up to date.")
         else:
             say(
-                f"Cleaned {found.ratio:.3g} of {name}: {found.inserted:,} rows came, "
+                f"Cleaned {100 * found.ratio:.3g}% of {name}: {rows_text(found.inserted)} came, "
                 f"{found.deleted:,} went."
             )
 

@@ -8,8 +8,8 @@ them is taken away as it was and added as it is.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import count, islice
 
 from sqlglot import exp
@@ -28,7 +28,7 @@ from sooner.algebra import (
     Sort,
     Union,
 )
-from sooner.algebra.scalar import all_of, column
+from sooner.algebra.scalar import Scalar, all_of, column
 from sooner.algebra.schema import Column
 from sooner.analysis.equal_columns import equal_columns
 
@@ -36,6 +36,17 @@ SIGN = "__sign"
 
 # What a table is called as it was, as it is, and what came (+1) or went (-1) between.
 OLD, NEW, CHANGED = "__old_", "__new_", "__changed_"
+
+
+@dataclass(frozen=True)
+class Known:
+    """What is known of changes: the tables that rows only came to, and how many rows tables have."""
+
+    only_came: frozenset[str] = frozenset()
+    rows: Mapping[str, int] = field(default_factory=dict)
+
+
+NOTHING = Known()
 
 
 class CannotMaintain(Exception):
@@ -58,16 +69,17 @@ def _renamed(plan: Relation, prefix: str) -> Relation:
     return plan.with_children(*(_renamed(child, prefix) for child in plan.children))
 
 
-def delta(plan: Relation) -> Relation:
+def delta(plan: Relation, known: Known = NOTHING) -> Relation:
     """The rows that come and go, with a last column that is 1 or -1; a row may do both.
 
     Raises :class:`CannotMaintain`.
     """
-    return _Deriving().delta(plan)
+    return _Deriving(known).delta(plan)
 
 
 class _Deriving:
-    def __init__(self) -> None:
+    def __init__(self, known: Known) -> None:
+        self._known = known
         self._fresh = (f"__d{number}" for number in count())  # names that no column has
 
     def delta(self, plan: Relation) -> Relation:
@@ -101,10 +113,43 @@ class _Deriving:
 
     def _inner(self, plan: Join) -> Relation:
         """Changes of one side meet the other as it is, and those of the other meet the one as it was."""
-        first = replace(plan, left=self.delta(plan.left), right=as_it_is(plan.right))
-        second = replace(plan, left=as_it_was(plan.left), right=self.delta(plan.right))
+        left, right = self.delta(plan.left), self.delta(plan.right)
+        if self._meets_little(plan.left, plan.right) and not self._meets_little(
+            plan.right, plan.left
+        ):
+            left = self._meeting(plan, left, as_it_was(plan.right), mirrored=True)
+            first = replace(plan, left=left, right=as_it_was(plan.right))
+            second = replace(plan, left=as_it_is(plan.left), right=right)
+        else:
+            if self._meets_little(plan.right, plan.left):
+                right = self._meeting(plan, right, as_it_was(plan.left))
+            first = replace(plan, left=left, right=as_it_is(plan.right))
+            second = replace(plan, left=as_it_was(plan.left), right=right)
         names = (*plan.names, SIGN)
         return Union(*(_only(one, names) for one in (first, second)))
+
+    def _meets_little(self, side: Relation, other: Relation) -> bool:
+        """Whether the changes of a table most likely meet no row that a larger table had: all are new."""
+        table, larger = _table_of(side), _table_of(other)
+        if table not in self._known.only_came or larger is None:
+            return False
+        rows = self._known.rows
+        return rows.get(table, 0) < rows.get(larger, 0)
+
+    def _meeting(
+        self, plan: Join, changes: Relation, rows: Relation, mirrored: bool = False
+    ) -> Relation:
+        """Changes that meet a row at all: only the columns that they meet by are read to find out."""
+        pairs = [pair[::-1] if mirrored else pair for pair in equal_columns(plan)]
+        if not pairs:
+            return changes
+        theirs, own = zip(*pairs, strict=True)
+        met, sought = list(islice(self._fresh, len(pairs))), list(islice(self._fresh, len(pairs)))
+        values = Project(rows, _items(met, theirs))
+        found = Join(
+            values, Project(changes, _items(sought, own)), JoinKind.SEMI, _same(met, sought)
+        )
+        return Join(changes, Aggregate(found, tuple(met)), JoinKind.SEMI, _same(own, met))
 
     def _local(self, plan: Relation, by: Sequence[list[str]]) -> Relation:
         """What an operator gave and gives for the values of some columns of its inputs that changed."""
@@ -117,7 +162,7 @@ class _Deriving:
                 )
             )
             signed = Item(SIGN, exp.convert(sign))
-            signs.append(Project(touched, (*(Item(n, column(n)) for n in plan.names), signed)))
+            signs.append(Project(touched, (*_items(plan.names, plan.names), signed)))
         return Union(*signs)
 
     def _touched(
@@ -133,20 +178,33 @@ class _Deriving:
         own = list(islice(self._fresh, len(names)))
         values: Relation | None = None
         for child, theirs in zip(children, by, strict=True):
-            pairs = zip(own, theirs, strict=True)
-            changed = Project(self.delta(child), tuple(Item(n, column(old)) for n, old in pairs))
+            changed = Project(self.delta(child), _items(own, theirs))
             values = changed if values is None else Union(values, changed)
         assert values is not None
         distinct = Aggregate(values, tuple(own))
-        same = [
-            exp.NullSafeEQ(this=column(name), expression=column(value))
-            for name, value in zip(names, own, strict=True)
-        ]
-        return Join(rows, distinct, JoinKind.SEMI, all_of(same))
+        return Join(rows, distinct, JoinKind.SEMI, _same(names, own))
 
 
 def _only(rows: Relation, names: Sequence[str]) -> Relation:
-    return Project(rows, tuple(Item(name, column(name)) for name in names))
+    return Project(rows, _items(names, names))
+
+
+def _items(names: Sequence[str], columns: Sequence[str]) -> tuple[Item, ...]:
+    """Columns under other names."""
+    return tuple(Item(name, column(one)) for name, one in zip(names, columns, strict=True))
+
+
+def _same(names: Sequence[str], others: Sequence[str]) -> Scalar | None:
+    """That columns are equal, or both null."""
+    pairs = zip(names, others, strict=True)
+    return all_of([exp.NullSafeEQ(this=column(one), expression=column(two)) for one, two in pairs])
+
+
+def _table_of(plan: Relation) -> str | None:
+    """The table that a plan reads some rows and columns of; ``None`` if it does more."""
+    while isinstance(plan, Filter | Project):
+        plan = plan.child
+    return plan.table if isinstance(plan, Scan) else None
 
 
 def _local_columns(plan: Join) -> list[tuple[str, str]]:

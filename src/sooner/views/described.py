@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from sooner.display import rows_text
 from sooner.views.deltas import CHANGED, NEW, OLD
 from sooner.views.upkeep import Upkeep
 
@@ -15,7 +16,7 @@ def described(upkeep: Upkeep) -> str:
     """What is known of a view before anything is done with it."""
     table = upkeep.table
     key = ", ".join(name for name in table.key if not name.startswith("__"))
-    rows = "rows not counted" if table.facts.rows is None else f"{table.facts.rows:,} rows"
+    rows = "rows not counted" if table.facts.rows is None else rows_text(table.facts.rows)
     kept = f", and {len(table.hidden)} columns for its upkeep" if table.hidden else ""
     each = f", one for each {key}" if key else ""
     sections = [
@@ -53,7 +54,7 @@ def _state(upkeep: Upkeep) -> list[str]:
         elif known.version != table.version:
             rows = upkeep.changed_rows(name)
             lines.append(
-                f"{table.name}: version {known.version} to {table.version}, {rows:,} rows came or went"
+                f"{table.name}: version {known.version} to {table.version}, {rows_text(rows)} came or went"
             )
     lines += [f"{one.table.name} is a view and stale itself" for one in upkeep.below.values()]
     return [f"Stale. {lines[0]}", *lines[1:]]
@@ -65,7 +66,7 @@ def _answering(upkeep: Upkeep) -> list[str]:
         return [f"Exactly, of the rows that the view would have: {definition.why_not}."]
     shown = [name for name in unit.columns if not name.startswith("__")]
     by = ", ".join(shown) or "its key, which it does not show"
-    lines = [f"{definition.sample:.3g} of it is cleaned, by the hash of {by}."]
+    lines = [f"{100 * (definition.sample or 0):.3g}% of it is cleaned, by the hash of {by}."]
     if set(unit.columns) != set(upkeep.table.key):
         lines.append(
             "That is a part of its key: rows that share a value are drawn together, and intervals say so."

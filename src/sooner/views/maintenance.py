@@ -16,7 +16,7 @@ from sqlglot import exp
 from sooner.algebra import Aggregate, Filter, Item, Join, JoinKind, Project, Relation, Scan, Union
 from sooner.algebra.scalar import Scalar, all_of, any_of, column, substitute
 from sooner.algebra.schema import Column, Schema
-from sooner.views.deltas import SIGN, as_it_is, consolidated, delta
+from sooner.views.deltas import NOTHING, SIGN, Known, as_it_is, consolidated, delta
 from sooner.views.form import Form, Grouped
 from sooner.views.mergeable import Kept
 
@@ -45,7 +45,11 @@ class Step:
 
 
 def maintenance(
-    form: Form, stored: Schema, unit: Sequence[str], push: Push = everything
+    form: Form,
+    stored: Schema,
+    unit: Sequence[str],
+    push: Push = everything,
+    known: Known = NOTHING,
 ) -> list[Step]:
     """The steps to the rows that a view loses (-1) and gains (+1), with a last column that says which.
 
@@ -54,13 +58,16 @@ def maintenance(
     ``CannotMaintain``.
     """
     if form.grouped is None:
-        return [Step("", push(consolidated(delta(form.plan)), unit))]
-    return _Merging(form.grouped, stored, unit, push).steps()
+        return [Step("", push(consolidated(delta(form.plan, known)), unit))]
+    return _Merging(form.grouped, stored, unit, push, known).steps()
 
 
 class _Merging:
-    def __init__(self, grouped: Grouped, stored: Schema, unit: Sequence[str], push: Push) -> None:
+    def __init__(
+        self, grouped: Grouped, stored: Schema, unit: Sequence[str], push: Push, known: Known
+    ) -> None:
         self._of = grouped
+        self._known = known
         self._stored = stored
         self._unit = list(unit)
         self._push = push
@@ -75,7 +82,7 @@ class _Merging:
 
     def _groups(self) -> Relation:
         """The changes of every group: what came and what went."""
-        changes = delta(self._of.aggregate.child)
+        changes = delta(self._of.aggregate.child, self._known)
         items = []
         for name, kept in self._of.merges:
             items.append(Item(f"{name}{_CAME}", _where(kept.call, 1)))

@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 
 from sqlglot import exp
 
-from sooner.algebra import Aggregate, Filter, Item, Limit, Project, Relation, Scan, Sort
+from sooner.algebra import Aggregate, Filter, Item, Limit, Opaque, Project, Relation, Scan, Sort
 from sooner.algebra.relation import aggregate_call
 from sooner.algebra.scalar import Scalar, column, is_column
 from sooner.algebra.schema import Column
@@ -75,8 +75,14 @@ def _require_rows(plan: Relation, view: str) -> None:
     """Rows of the view alone, one for each of its own at most."""
     while isinstance(plan, Project | Filter | Sort):
         plan = plan.child
-    if not isinstance(plan, Scan) or plan.table.lower() != view.lower():
-        raise CannotAnswer("more than rows of this view alone")
+    match plan:
+        case Scan() if plan.table.lower() == view.lower():
+            return
+        case Aggregate():
+            raise CannotAnswer("a calculation with aggregates, or a condition on them (HAVING)")
+        case Opaque():
+            raise CannotAnswer("a query that only Spark understands")
+    raise CannotAnswer("more than rows of this view alone")
 
 
 def _measure(item: Item) -> Measure:

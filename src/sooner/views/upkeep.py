@@ -4,54 +4,42 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from dataclasses import dataclass
+from datetime import datetime
 from functools import cached_property, partial
-from time import perf_counter
 from typing import Any, Literal, TypeAlias
 
 from sooner.algebra import Relation, Scan, walk
 from sooner.algebra.scalar import to_sql
 from sooner.analysis.facts import TableInfo
 from sooner.engine import binding
-from sooner.engine.change_rows import Blocks, change_rows
+from sooner.engine.change_rows import Blocks, Net, change_rows, net
 from sooner.engine.lowering import lower
 from sooner.engine.rows import stored_rows
 from sooner.engine.view_rows import (
     is_small,
-    outlier_hashes,
     rows_at,
     sample_changes,
     stepped,
-    view_schema,
     without_rows,
-    write_changes,
-    written_changes,
 )
-from sooner.engine.writing import reservation
 from sooner.errors import NotSupported
 from sooner.storage.catalog import Catalog
-from sooner.storage.footers import facts_of
-from sooner.storage.records import Table
+from sooner.storage.records import Change, Table
 from sooner.storage.views import (
     Cleaned,
     Reflects,
-    Refreshed,
     StoredView,
-    record_cleaned,
-    record_refresh,
     reflecting,
 )
 from sooner.views.cost import cost
-from sooner.views.definition import Definition, as_text
-from sooner.views.deltas import CHANGED, NEW, OLD, SIGN, CannotMaintain, as_it_is
+from sooner.views.definition import Definition
+from sooner.views.deltas import CHANGED, NEW, NOTHING, OLD, SIGN, CannotMaintain, Known, as_it_is
 from sooner.views.form import Form
-from sooner.views.made import Made
 from sooner.views.maintenance import VIEW, Push, Step, everything, maintenance
-from sooner.views.outliers import MOST_OUTLIERS, outlier_way, with_outliers
 from sooner.views.pushed import Pushed, base_name, null_hash
 from sooner.views.sampling import Sampled, sampled
-from sooner.views.unit import HASH, Portion, Unit, unit_of
+from sooner.views.unit import HASH, Portion, Unit
 
 How: TypeAlias = Literal["auto", "incremental", "recompute"]
 
@@ -78,8 +66,8 @@ class Upkeep:
         now: Sequence[Table],
         below: Mapping[str, Upkeep] | None = None,
     ) -> None:
-        self._spark = spark
-        self._catalog = catalog
+        self.spark = spark
+        self.catalog = catalog
         self.stored = stored
         self.definition = definition
         self.form = form
@@ -118,8 +106,11 @@ class Upkeep:
     @cached_property
     def before(self) -> dict[str, Table]:
         """The tables at the versions that the view's rows reflect."""
+        known = self.stored.reflects
         return {
-            name: self._catalog.table(name, self.stored.reflects[name].version) for name in self.now
+            name: self.catalog.table(name, known[name].version)
+            for name, table in self.now.items()
+            if name in known and known[name].id == table.id
         }
 
     @cached_property
@@ -132,9 +123,11 @@ class Upkeep:
 
     def changed_rows(self, name: str) -> int:
         """Rows of a table that have come and gone."""
-        old, new = self.before[name], self.now[name]
-        rows = [c.rows or 0 for c in new.changes_of(None) if c.version > old.version]
-        return sum(rows)
+        return sum(change.rows or 0 for change in self._changes(name))
+
+    def _changes(self, name: str) -> list[Change]:
+        since = self.before[name].version
+        return [one for one in self.now[name].changes_of(None) if one.version > since]
 
     def _share_changed(self, name: str) -> float:
         rows = self.now[name].facts.rows
@@ -169,15 +162,16 @@ class Upkeep:
         shares = {f"{CHANGED}{name}": self._share_changed(name) for name in self.now}
         changes = cost([(step.name, step.plan) for step in steps], infos, shares)
         again = cost([("", as_it_is(self.form.plan))], infos, {})
-        work = f"about {changes / 1e6:,.0f} MB pass by, against {again / 1e6:,.0f} MB"
+        work = f"about {changes / 1e6:,.0f} MB are read and moved, against {again / 1e6:,.0f} MB"
         if changes > again:
             return Choice(False, f"made again, because that is less work: {work}", possible=True)
         return Choice(True, f"changes brought in: {work} to make it again")
 
-    def _steps(self, push: Push) -> list[Step]:
+    def _steps(self, push: Push, nets: Mapping[str, Net] | None = None) -> list[Step]:
         stored = tuple(one for one in self.table.stored if one.name != HASH)
         names = self.unit.columns if self.unit is not None and push is not everything else ()
-        return maintenance(self.form, stored, names, push)
+        known = NOTHING if nets is None else self._known(nets)
+        return maintenance(self.form, stored, names, push, known)
 
     def _infos(self) -> dict[str, TableInfo]:
         found = {VIEW: TableInfo(self.table.key, facts=self.table.facts)}
@@ -192,23 +186,56 @@ class Upkeep:
     def signed(self, part: Portion | None = None) -> Iterator[Any]:
         """The rows that the view loses and gains, of all of it or of a portion of its hashes."""
         push, found = (everything, Pushed()) if part is None else self._pushing(part)
-        steps = self._steps(push)
-        blocks = {} if part is None else self._blocks(found, steps, part)
-        used = {node.table for step in steps for node in walk(step.plan) if isinstance(node, Scan)}
         with ExitStack() as stack:
-            frames = self._frames(used, blocks, stack)
-            if VIEW in used:
-                rows = stored_rows(self._spark, self.table)
+            nets = self._nets(stack) if part is None else {}
+            steps = self._steps(push, nets)
+            blocks = {} if part is None else self._blocks(found, steps, part)
+            scans = _scans(steps)
+            frames = {f"{CHANGED}{name}": one.rows for name, one in nets.items()}
+            frames |= self._frames({one.table for one in scans} - set(frames), blocks, stack)
+            if any(one.table == VIEW for one in scans):
+                rows = stored_rows(self.spark, self.table)
                 where = None if part is None else part.stored
                 frames[VIEW] = rows if where is None else rows.where(to_sql(where))
-            small = [name for name in frames if name.startswith(CHANGED) and self._is_small(name)]
+            small = [f"{CHANGED}{name}" for name in self.now if self._is_small(name, nets)]
             plans = [(step.name, step.plan) for step in steps]
-            yield stack.enter_context(stepped(self._spark, plans, frames, small))
+            yield stack.enter_context(stepped(self.spark, plans, frames, small))
 
-    def _is_small(self, name: str) -> bool:
-        of = name.removeprefix(CHANGED)
-        columns = len(self.now[of].columns)
-        return of not in self.below and is_small(self.changed_rows(of), columns)
+    def _nets(self, stack: ExitStack) -> dict[str, Net]:
+        """Changes without those of columns that the view does not read, where there may be such."""
+        nets = {}
+        read: dict[str, set[str]] = {}
+        for scan in _scans(self._steps(everything)):
+            if scan.table.startswith(CHANGED):
+                name = scan.table.removeprefix(CHANGED)
+                read.setdefault(name, set()).update(scan.sources)
+        for name, columns in read.items():
+            if name in self.below or not self._loses_rows(name):
+                continue
+            old, new = self.before[name], self.now[name]
+            some = [one for one in new.columns if one.name in columns]
+            if 0 < len(some) < len(new.columns) and all(_tells_same(one.type) for one in some):
+                rows = change_rows(self.spark, old, new, SIGN)
+                nets[name] = stack.enter_context(net(rows, [one.name for one in some], SIGN))
+        return nets
+
+    def _loses_rows(self, name: str) -> bool:
+        return any(change.kind == "delete" for change in self._changes(name))
+
+    def _known(self, nets: Mapping[str, Net]) -> Known:
+        """What changes are known to be before they are looked at."""
+        only_came = {
+            name
+            for name in self.now
+            if name not in self.below
+            and (nets[name].only_came if name in nets else not self._loses_rows(name))
+        }
+        rows = {name: table.facts.rows or 0 for name, table in self.now.items()}
+        return Known(frozenset(only_came), rows)
+
+    def _is_small(self, name: str, nets: Mapping[str, Net]) -> bool:
+        rows = nets[name].count if name in nets else self.changed_rows(name)
+        return name not in self.below and is_small(rows, len(self.now[name].columns))
 
     def _frames(
         self, used: Collection[str], blocks: Mapping[str, Blocks], stack: ExitStack
@@ -216,23 +243,22 @@ class Upkeep:
         """The tables that plans read, as they were, as they are, and what changed."""
         frames: dict[str, Any] = {}
         for name in self.now:
-            old, new, some = self.before[name], self.now[name], blocks.get(name)
+            new, below, some = self.now[name], self.below.get(name), blocks.get(name)
             wanted = {kind for kind in (OLD, NEW, CHANGED) if f"{kind}{name}" in used}
-            if OLD in wanted:
-                frames[f"{OLD}{name}"] = rows_at(self._spark, old, some)
-            if name not in self.below:
-                if NEW in wanted:
-                    frames[f"{NEW}{name}"] = rows_at(self._spark, new, some)
-                if CHANGED in wanted:
-                    frames[f"{CHANGED}{name}"] = change_rows(self._spark, old, new, SIGN, some)
-                continue
-            below = self.below[name]
-            if CHANGED in wanted:
-                changes = stack.enter_context(below.shown())
-                known = change_rows(self._spark, old, new, SIGN)
-                frames[f"{CHANGED}{name}"] = known.unionByName(changes)
             if NEW in wanted:
-                frames[f"{NEW}{name}"] = stack.enter_context(below.fresh())
+                frames[f"{NEW}{name}"] = (
+                    rows_at(self.spark, new, some)
+                    if below is None
+                    else stack.enter_context(below.fresh())
+                )
+            # A table that was registered anew is not known as it was: nothing asks for it then.
+            if OLD in wanted:
+                frames[f"{OLD}{name}"] = rows_at(self.spark, self.before[name], some)
+            if CHANGED in wanted:
+                rows = change_rows(self.spark, self.before[name], new, SIGN, some)
+                if below is not None:
+                    rows = rows.unionByName(stack.enter_context(below.shown()))
+                frames[f"{CHANGED}{name}"] = rows
         return frames
 
     @contextmanager
@@ -246,28 +272,28 @@ class Upkeep:
         """The rows that the view would have if it were brought up to date, as queries see them."""
         names = [one.name for one in self.table.columns]
         if not self.choice.incremental:
-            with self._whole() as rows:
+            with self.whole() as rows:
                 yield rows.select(*names)
             return
         with self.signed() as rows:
             gone, came = rows.where(f"{SIGN} < 0"), rows.where(f"{SIGN} > 0")
-            left = without_rows(stored_rows(self._spark, self.table), gone, self.table.key)
+            left = without_rows(stored_rows(self.spark, self.table), gone, self.table.key)
             yield left.select(*names).unionAll(came.select(*names))
 
     @contextmanager
-    def _whole(self) -> Iterator[Any]:
+    def whole(self) -> Iterator[Any]:
         """The view's rows made of its tables as they are."""
         with ExitStack() as stack:
             if self.below:
                 plan = as_it_is(self.form.plan)
                 used = {node.table for node in walk(plan) if isinstance(node, Scan)}
                 frames = self._frames(used, {}, stack)
-                yield stack.enter_context(stepped(self._spark, [("", plan)], frames))
+                yield stack.enter_context(stepped(self.spark, [("", plan)], frames))
                 return
             with binding.lock:
                 for table in self.now.values():
-                    binding.bind(self._spark, str(self._catalog.home.path), table)
-                rows = lower(self._spark, self.form.plan)
+                    binding.bind(self.spark, str(self.catalog.home.path), table)
+                rows = lower(self.spark, self.form.plan)
             yield rows
 
     def _pushing(self, part: Portion) -> tuple[Push, Pushed]:
@@ -291,12 +317,7 @@ class Upkeep:
         blocks = {}
         for name, new in self.now.items():
             ways = found.ways(name)
-            read = [
-                node
-                for step in steps
-                for node in walk(step.plan)
-                if isinstance(node, Scan) and base_name(node.table) == name
-            ]
+            read = [scan for scan in _scans(steps) if base_name(scan.table) == name]
             if name in self.below or not ways or len(ways) < len(read) or len(set(ways)) > 1:
                 continue
             scramble = new.scramble_by(ways[0])
@@ -330,137 +351,6 @@ class Upkeep:
                 )
             return Choice(True, "changes brought in, as asked")
         return choice
-
-    def refresh(self, how: How = "auto") -> Refreshed:
-        """Bring the view up to date."""
-        choice = self.chosen(how)
-        return self._brought_in(choice) if choice.incremental else self._made_again(choice)
-
-    def _brought_in(self, choice: Choice) -> Refreshed:
-        start = perf_counter()
-        with reservation(self._catalog, self.table) as reserved:
-            directory = reserved.directory("refresh")
-            self.write(directory)
-            return self.commit(directory, choice, start, reserved)
-
-    def write(self, directory: str, part: Portion | None = None) -> None:
-        """Add what the view loses and gains, or a portion of it, to a directory."""
-        with self.signed(part) as rows:
-            write_changes(self.table, rows, SIGN, self._hash_sql, HASH, directory)
-
-    @property
-    def _hash_sql(self) -> str | None:
-        return None if self.unit is None else self.unit.sql
-
-    def commit(self, directory: str, choice: Choice, start: float, reserved: Any) -> Refreshed:
-        """Make what was written to a directory part of the view."""
-        changes = written_changes(self.table, directory)
-        counts = {change.kind: change.rows or 0 for change in changes}
-        came, went = counts.get("insert", 0), counts.get("delete", 0)
-        done = Refreshed("incremental", choice.why, perf_counter() - start, came, went)
-        note = partial(self._note, done=done, text=self._text())
-        if not changes:
-            reserved.give_up()
-            with self._catalog.database.writing() as connection:
-                note(connection, self.table)
-            return done
-        added = [
-            file.path for change in changes if change.kind == "insert" for file in change.files
-        ]
-        facts = facts_of(added) if added else None
-        self._catalog.commit_change(self.table, changes, facts, reserved.directories, also=note)
-        return done
-
-    def _text(self) -> str:
-        """The definition, its outliers those of the tables as they are."""
-        return as_text(with_outliers(self._spark, self.definition, self.form, self.now))
-
-    def _note(self, connection: Any, table: Table, done: Refreshed, text: str) -> None:
-        now = reflecting(list(self.now.values()))
-        record_refresh(connection, table, self.stored, text, now, done)
-
-    def _retyped(self, rows: Any) -> Definition:
-        """The definition for rows whose types may be others by now."""
-        unit = self.definition.unit
-        if unit is None:
-            return self.definition
-        types = {one.name: str(one.type) for one in view_schema(rows, 0)[0]}
-        if self.form.key is None or any(name not in types for name in unit.columns):
-            again = None
-        else:
-            again = unit_of(unit.columns, types, unit.salt)
-        if again is not None:
-            return replace(self.definition, unit=again)
-        why = "nothing tells its rows apart any more"
-        return replace(
-            self.definition, unit=None, sample=None, outliers=(), certain=(), why_not=why
-        )
-
-    def _made_again(self, choice: Choice) -> Refreshed:
-        start = perf_counter()
-        with self._whole() as rows, reservation(self._catalog, None) as reserved:
-            definition = self._retyped(rows)
-            made = Made(rows, self.form, definition.unit, reserved.directory("view"))
-            text = as_text(with_outliers(self._spark, definition, self.form, self.now))
-            done = Refreshed(
-                "recomputed", choice.why, perf_counter() - start, made.rows, self.table.facts.rows
-            )
-            made.commit(
-                self._catalog,
-                self.table.name,
-                reserved,
-                partial(self._note, done=done, text=text),
-                True,
-            )
-        return done
-
-    def clean(self) -> Cleaned:
-        """Clean a sample of the view, and keep it for questions to come."""
-        ratio = self.definition.sample
-        assert ratio is not None, "a view that is sampled has a share"
-        certain = self.outliers_now()
-        with reservation(self._catalog, self.table) as reserved:
-            directory = reserved.directory("clean")
-            parts = [Portion(high=ratio)]
-            if certain and ratio < 1:
-                parts.append(Portion(low=ratio, only=certain))
-            for part in parts:
-                self.write(directory, part)
-            counts = {one.kind: one.rows or 0 for one in written_changes(self.table, directory)}
-            cleaned = Cleaned(
-                self.reflects,
-                ratio,
-                directory,
-                counts.get("delete", 0),
-                counts.get("insert", 0),
-                self.table.version,
-                certain,
-                datetime.now(UTC).isoformat(),
-            )
-            record_cleaned(self._catalog, self.stored, cleaned, reserved.directories)
-        return cleaned
-
-    def try_cleaning(self, share: float) -> float:
-        """How long it takes to clean so much of the view; nothing is kept."""
-        start = perf_counter()
-        with reservation(self._catalog, self.table) as reserved:
-            self.write(reserved.directory("clean"), Portion(high=share))
-            reserved.give_up()
-        return perf_counter() - start
-
-    def outliers_now(self) -> tuple[int, ...]:
-        """The hashes of outliers: those there were, and those among the rows that have changed since."""
-        found = set(self.definition.certain)
-        for one in self.definition.outliers:
-            name = one.table.lower()
-            way = outlier_way(self.form, self.definition.unit, name)
-            if one.threshold is None or way is None:
-                continue
-            old, new = self.before[name], self.now[name]
-            rows = change_rows(self._spark, old, new, SIGN)
-            room = MOST_OUTLIERS - len(found)
-            found |= set(outlier_hashes(rows, one.column, one.threshold, way, max(0, room)))
-        return tuple(sorted(found))
 
     @property
     def cleaned(self) -> Cleaned | None:
@@ -498,4 +388,13 @@ class Upkeep:
 
     def changes_in(self, directory: str) -> Any:
         """What a cleaned sample loses and gains."""
-        return sample_changes(self._spark, self.table, directory, SIGN)
+        return sample_changes(self.spark, self.table, directory, SIGN)
+
+
+def _scans(steps: Sequence[Step]) -> list[Scan]:
+    return [node for step in steps for node in walk(step.plan) if isinstance(node, Scan)]
+
+
+def _tells_same(type_: object) -> bool:
+    """Whether grouping by a type tells what is the same from what is equal to a collation, or at all."""
+    return not any(word in str(type_).lower() for word in ("map", "variant", "collate"))
