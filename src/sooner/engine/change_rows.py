@@ -73,14 +73,16 @@ class Net:
 
 
 @contextmanager
-def net(rows: DataFrame, columns: Sequence[str], sign: str) -> Iterator[Net]:
+def net(rows: DataFrame, columns: Sequence[str], sign: str, few: bool) -> Iterator[Net]:
     """Changes of some columns, without rows that went and came back the same in them."""
+    if few:  # one task does sooner than Spark has shuffled them
+        rows = rows.coalesce(1)
     names = [quote(name) for name in columns]
     total = F.expr(f"sum({quote(sign)})").alias(_TOTAL)
     summed = rows.groupBy(*names).agg(total).where(f"{_TOTAL} <> 0")
     each = f"explode(array_repeat(CAST(sign({_TOTAL}) AS INT), CAST(abs({_TOTAL}) AS INT)))"
     with plain_errors():
-        left = held(summed.selectExpr(*names, f"{each} AS {quote(sign)}"))
+        left = held(summed.selectExpr(*names, f"{each} AS {quote(sign)}"), now=False)
         try:
             ((count, least),) = left.selectExpr("count(*)", f"min({quote(sign)})").collect()
             yield Net(left, count, not count or least > 0)

@@ -36,12 +36,12 @@ class MergedRows:
         forget(part)
 
 
-def held(rows: DataFrame) -> DataFrame:
-    """The same rows, computed now, without how they came about.
+def held(rows: DataFrame, now: bool = True) -> DataFrame:
+    """The same rows, computed now or when they are first read, without how they came about.
 
     Else Spark would plan all batches anew with each one that is merged in.
     """
-    return rows.localCheckpoint(eager=True, storageLevel=StorageLevel.MEMORY_AND_DISK)
+    return rows.localCheckpoint(eager=now, storageLevel=StorageLevel.MEMORY_AND_DISK)
 
 
 def forget(rows: DataFrame) -> None:

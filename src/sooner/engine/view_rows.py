@@ -10,7 +10,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import expr
 
-from sooner.algebra import Join, JoinKind, Relation, Scan
+from sooner.algebra import Aggregate, Join, JoinKind, Relation, Scan
 from sooner.algebra.schema import Column, Schema
 from sooner.engine.change_rows import Blocks, readable
 from sooner.engine.failures import plain_errors
@@ -69,7 +69,7 @@ def stepped(
     with plain_errors(), readable(spark, {names[n]: frame for n, frame in frames.items()}):
         try:
             for name, plan in steps[:-1]:
-                rows = held(lower(spark, renamed(plan), _Hinting(few)))
+                rows = held(lower(spark, renamed(plan), _Hinting(few)), now=False)
                 kept.append(rows)
                 rows.createOrReplaceTempView(names[name])
                 if is_small(rows.count(), len(rows.columns)):
@@ -106,6 +106,8 @@ class _Hinting:
                 return plan.table in self._small
             case Join(kind=JoinKind.SEMI | JoinKind.ANTI):  # some of its left rows
                 return self._is_small(plan.left)
+            case Aggregate(child=Join(kind=JoinKind.SEMI) as met) if self._is_small(met.right):
+                return True  # groups of what meets few rows
         return bool(plan.children) and all(self._is_small(child) for child in plan.children)
 
 

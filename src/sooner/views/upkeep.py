@@ -216,7 +216,8 @@ class Upkeep:
             some = [one for one in new.columns if one.name in columns]
             if 0 < len(some) < len(new.columns) and all(_tells_same(one.type) for one in some):
                 rows = change_rows(self.spark, old, new, SIGN)
-                nets[name] = stack.enter_context(net(rows, [one.name for one in some], SIGN))
+                few = is_small(self.changed_rows(name), len(some))
+                nets[name] = stack.enter_context(net(rows, [one.name for one in some], SIGN, few))
         return nets
 
     def _loses_rows(self, name: str) -> bool:
