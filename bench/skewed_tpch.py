@@ -77,12 +77,13 @@ def generate(scale: float, z: float, seed: int = 0, home: Path = ROOT / ".demo")
     return target
 
 
-def split(directory: Path, share: float, seed: int = 0) -> Split:
+def split(directory: Path, share: float, seed: int = 0, rise: float = 1.0) -> Split:
     """The base of tables that :func:`generate` made, and updates of about ``share`` times its lineitems.
 
     Half of the updates are orders that the base has not, with all of their lineitems; the other half are
     orders of the base with new prices, and all of their lineitems with new quantities, prices and
-    discounts. The base is the same for every share, and a smaller share's updates are among a larger's.
+    discounts. The base is the same for every share, and a smaller share's updates are among a larger's. New
+    prices are drawn like the old ones, times ``rise``.
     """
     if not (share > 0 and IN_BASE * (1 + share / 2) <= 1):
         most = 2 * (1 / IN_BASE - 1)
@@ -90,7 +91,8 @@ def split(directory: Path, share: float, seed: int = 0) -> Split:
     half = IN_BASE * share / 2
     z = json.loads((directory / "made.json").read_text())["z"]
     place = directory / f"split-{seed}"
-    base, changes = place / "base", place / f"share-{share:g}"
+    risen = "" if rise == 1 else f"-rise-{rise:g}"
+    base, changes = place / "base", place / f"share-{share:g}{risen}"
     with duckdb.connect() as connection:
         if not base.exists():
             with _whole(base) as scratch:
@@ -104,7 +106,7 @@ def split(directory: Path, share: float, seed: int = 0) -> Split:
                     new = f"{at} >= {IN_BASE} AND {at} < {IN_BASE + half}"
                     target = scratch / "inserts" / table
                     _write(connection, directory / table, target, where=new)
-                    values = _changed(connection, table, z, seed)
+                    values = _changed(connection, table, z, seed, rise)
                     target = scratch / "updates" / table
                     _write(connection, base / table, target, values, f"{at} < {half}")
     return Split(
@@ -160,7 +162,7 @@ def _skewed(
 
 
 def _changed(
-    connection: duckdb.DuckDBPyConnection, table: str, z: float, seed: int
+    connection: duckdb.DuckDBPyConnection, table: str, z: float, seed: int, rise: float
 ) -> dict[str, str]:
     """The columns of a table that an update changes, as SQL: drawn anew, skewed as they were."""
 
@@ -185,7 +187,7 @@ def _changed(
         discount = f"floor({_DISCOUNTS} * {draw('discount')})"
     return {
         "l_quantity": _decimal(quantity),
-        "l_extendedprice": _decimal(price),
+        "l_extendedprice": _decimal(f"{rise} * {price}"),
         "l_discount": _decimal(f"{discount} / 100"),
     }
 

@@ -48,7 +48,7 @@ from sooner.views.form import Form, form_of
 from sooner.views.fresh import Fresh, Sample
 from sooner.views.question import Question, question_of
 from sooner.views.refreshing import commit, refresh, write
-from sooner.views.unit import Portion
+from sooner.views.unit import Portion, Unit
 from sooner.views.upkeep import Choice, How, Upkeep
 
 if TYPE_CHECKING:
@@ -155,12 +155,9 @@ class View:
         try:
             if estimator == "exact":
                 raise CannotAnswer("")
-            self._require_sampled(upkeep)
             if estimator == "auto" and _is_tiny(upkeep):
                 raise CannotAnswer("a sample of so few rows says nothing")
-            if not upkeep.can_merge:
-                raise CannotAnswer(upkeep.choice.why)
-            question = question_of(prepared.plan, self.name)
+            question = self._question(upkeep, prepared)
         except NotSupported as reason:
             found = self._exact(upkeep, prepared, str(reason))
         else:
@@ -252,10 +249,8 @@ class View:
     ) -> Iterator[Answer]:
         spark, start = self._database.spark, perf_counter()
         try:
-            question = question_of(prepared.plan, self.name)
-        except CannotAnswer:
-            question = None
-        if question is None or upkeep.unit is None or not upkeep.can_merge:
+            question = self._question(upkeep, prepared)
+        except NotSupported:
             refresh(upkeep)
             return
         schema = arrow_contract(spark, prepared.columns)
@@ -320,12 +315,22 @@ class View:
     def _definition(self) -> Definition:
         return from_text(self._stored.definition)
 
-    def _require_sampled(self, upkeep: Upkeep) -> None:
+    def _question(self, upkeep: Upkeep, prepared: Prepared) -> Question:
+        """What a query asks of a sample. Raises ``NotSupported`` if none can tell."""
+        unit = self._require_sampled(upkeep)
+        if not upkeep.can_merge:
+            raise CannotAnswer(upkeep.choice.why)
+        question = question_of(prepared.plan, self.name)
+        question.require_shared(unit.columns)
+        return question
+
+    def _require_sampled(self, upkeep: Upkeep) -> Unit:
         if upkeep.unit is None:
             raise NotSupported(
                 f"The view {self.name!r} is not sampled: {upkeep.definition.why_not}. "
                 "Use refresh() to bring it up to date."
             )
+        return upkeep.unit
 
     def _upkeep(self) -> Upkeep:
         return upkeep_of(self._database, self._stored)

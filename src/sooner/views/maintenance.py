@@ -59,14 +59,21 @@ def maintenance(
     """
     if form.grouped is None:
         return [Step("", push(consolidated(delta(form.plan, known)), unit))]
-    return _Merging(form.grouped, stored, unit, push, known).steps()
+    return _Merging(form.grouped, form.key or (), stored, unit, push, known).steps()
 
 
 class _Merging:
     def __init__(
-        self, grouped: Grouped, stored: Schema, unit: Sequence[str], push: Push, known: Known
+        self,
+        grouped: Grouped,
+        key: Sequence[str],
+        stored: Schema,
+        unit: Sequence[str],
+        push: Push,
+        known: Known,
     ) -> None:
         self._of = grouped
+        self._key = set(key)
         self._known = known
         self._stored = stored
         self._unit = list(unit)
@@ -101,12 +108,27 @@ class _Merging:
         changed = _scan(GROUPS, groups.names, self._key_types)
         equal = [self._equal(column(key), column(self._old(key))) for key in self._keys]
         if self._keys:
-            again = {key: f"{_AGAIN}{place}" for place, key in enumerate(self._keys)}
-            keys = Project(changed, tuple(Item(again[key], column(key)) for key in self._keys))
-            same = [self._equal(column(self._old(key)), column(again[key])) for key in self._keys]
-            # The view is large and the changes are few: first the rows that are concerned.
+            # The view is large and the changes are few: first the rows that are concerned, by as few columns
+            # as tell rows apart.
+            few = [key for key in self._keys if self._of.stored[key] in self._key] or self._keys
+            again = {key: f"{_AGAIN}{place}" for place, key in enumerate(few)}
+            keys = Project(changed, tuple(Item(again[key], column(key)) for key in few))
+            same = [self._equal(column(self._old(key)), column(again[key])) for key in few]
             view = Join(view, keys, JoinKind.SEMI, all_of(same))
-        return Join(changed, view, JoinKind.LEFT, all_of(equal))
+        met = Join(changed, view, JoinKind.LEFT, all_of(equal))
+        return met if self._derives_all else Filter(met, exp.Not(this=self._stays()))
+
+    def _stays(self) -> Scalar:
+        """Whether a group is as it was: what came and went is the same as far as the view sees it."""
+        same = [
+            self._equal(self._brought(n, kept), column(self._old(n))) for n, kept in self._of.merges
+        ]
+        again = self._again()
+        if again is not None:
+            same.append(exp.Not(this=exp.Paren(this=again)))
+        stays = all_of(same)
+        assert stays is not None, "the number of rows is always kept"
+        return exp.Paren(this=stays)
 
     @staticmethod
     def _equal(one: Scalar, other: Scalar) -> Scalar:
@@ -123,18 +145,21 @@ class _Merging:
         gone = Project(Filter(rows, there), tuple(Item(n, column(f"{_OLD}{n}")) for n in names))
         whole = _with_sign(gone, -1)
         again = self._again()
-        # A total is one group: it is derived again if it ever may have to be.
-        derives_all = not self._of.merges_all or not (self._keys or again is None)
-        if not derives_all:
+        if not self._derives_all:
             told = (
                 rows if again is None else Filter(rows, exp.Not(this=exp.Paren(this=again.copy())))
             )
             whole = Union(whole, _with_sign(self._of.over(self._merged(told)), 1))
-        if derives_all or again is not None:
+        if self._derives_all or again is not None:
             untold = rows if again is None else Filter(rows, again)
             derived = self._push(self._of.over(self._derived(untold)), self._unit)
             whole = Union(whole, _with_sign(derived, 1))
         return whole
+
+    @property
+    def _derives_all(self) -> bool:
+        """Whether every group that changes is derived again; a total is if it ever may have to be."""
+        return not self._of.merges_all or not (self._keys or self._again() is None)
 
     def _again(self) -> Scalar | None:
         """Whether a group has to be derived again; ``None`` if that is the same for all."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
@@ -46,6 +47,26 @@ class Question:
     keys: tuple[str, ...]
     measures: tuple[Measure, ...]
     above: tuple[Relation, ...]
+
+    def require_shared(self, unit: Sequence[str]) -> None:
+        """Refuse groups that are in a sample whole or not at all: it says nothing of the others."""
+        if self.measures and set(unit) <= set(_columns(self.rows, self.keys)):
+            by = ", ".join(unit)
+            raise CannotAnswer(
+                f"groups by {by}, of which a sample has some whole and others not at all"
+            )
+
+
+def _columns(rows: Relation, names: Sequence[str]) -> list[str]:
+    """The columns of the table that names of its rows are."""
+    while isinstance(rows, Project | Filter | Sort):
+        if isinstance(rows, Project):
+            items = {item.name: item.scalar for item in rows.items}
+            names = [items[name].name for name in names if is_column(items[name])]
+        rows = rows.child
+    assert isinstance(rows, Scan), "a question is of rows of one view"
+    sources = dict(zip(rows.names, rows.sources, strict=True))
+    return [sources[name] for name in names]
 
 
 def question_of(plan: Relation, view: str) -> Question:

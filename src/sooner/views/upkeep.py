@@ -202,17 +202,21 @@ class Upkeep:
             yield stack.enter_context(stepped(self.spark, plans, frames, small))
 
     def _nets(self, stack: ExitStack) -> dict[str, Net]:
-        """Changes without those of columns that the view does not read, where there may be such."""
+        """Changes without those of columns that the view does not read, of tables that meet larger ones.
+
+        If nothing is left of them, the larger one need not be read.
+        """
         nets = {}
+        largest = max(table.facts.rows or 0 for table in self.now.values())
         read: dict[str, set[str]] = {}
         for scan in _scans(self._steps(everything)):
             if scan.table.startswith(CHANGED):
                 name = scan.table.removeprefix(CHANGED)
                 read.setdefault(name, set()).update(scan.sources)
         for name, columns in read.items():
-            if name in self.below or not self._loses_rows(name):
-                continue
             old, new = self.before[name], self.now[name]
+            if name in self.below or new.facts.rows == largest or not self._loses_rows(name):
+                continue
             some = [one for one in new.columns if one.name in columns]
             if 0 < len(some) < len(new.columns) and all(_tells_same(one.type) for one in some):
                 rows = change_rows(self.spark, old, new, SIGN)
