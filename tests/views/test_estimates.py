@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sooner.errors import InvalidArgument
-from sooner.views.estimates import Function, Totals, estimate
+from sooner.views.estimates import Drawn, Function, Totals, estimate, estimates, rows_each
 
 KEYS = 20_000
 FUNCTIONS: list[Function] = ["count", "sum", "avg"]
@@ -107,3 +107,16 @@ def test_an_estimator_that_is_none() -> None:
     nothing = Totals.of_values(np.array([1.0]), np.array([0.0]))
     with pytest.raises(InvalidArgument, match="auto, corr or aqp"):
         estimate("sum", np.zeros(2), nothing, nothing, 0.5, estimator="best")  # type: ignore[arg-type]
+
+
+def test_a_small_group_is_not_taken_for_a_large_one() -> None:
+    """One sampled row changed from 10 to 12: in a group of that row alone, of 5 rows, and of 1,000."""
+    rows = np.array([1.0, 5.0, 1_000.0])
+    stale = np.array([rows, 10 * rows, 100 * rows])
+    one = Drawn.of(np.array([[0.0], [2.0]]))
+    corr = Drawn(*(np.repeat(part, 3, axis=-1) for part in (one.totals, one.powers, one.number)))
+    nothing = np.zeros((3, 3)), corr
+    each = rows_each(stale[0], np.array([1.0, 1.0, 100.0]))
+    found = estimates("sum", (stale, corr), nothing, 0.1, estimator="corr", stands_for=each)
+    assert found.value.tolist() == [12.0, 60.0, 10_020.0]
+    assert np.isnan(found.low).all()

@@ -172,9 +172,13 @@ def test_between_neighbours_in_proportion(share: float, number: int) -> None:
 
 
 def test_corrected_by_the_difference_of_both_samples() -> None:
-    before, after = np.array([1.0, 2.0, 3.0, np.nan]), np.array([1.0, np.nan, 6.0, 8.0])
+    few = np.array([[1.0, 2.0, 3.0, np.nan], [1.0, np.nan, 6.0, 8.0]])
+    before, after = np.repeat(few, 20, axis=1)
     assert quantile_estimate(0.5, 10.0, before, after, 0.1, estimator="corr").value == 10 + (6 - 2)
     assert quantile_estimate(0.5, 10.0, before, after, 0.1, estimator="aqp").value == 6
+    # Of four rows nobody would conclude that the whole has moved.
+    before, after = few
+    assert quantile_estimate(0.5, 10.0, before, after, 0.1, estimator="corr").value == 10
 
 
 def test_auto_is_the_one_that_varies_less() -> None:
@@ -238,7 +242,7 @@ def test_without_rows() -> None:
     none = np.array([])
     assert quantile_estimate(0.5, None, none, none, 0.1) == Estimate(None, None, None, "aqp")
     assert quantile_estimate(0.5, 3.0, nothing, nothing, 0.1) == Estimate(3.0, None, None, "corr")
-    assert quantile_estimate(0.5, 3.0, one, nothing, 0.1).value is None
+    assert quantile_estimate(0.5, 3.0, one, nothing, 0.1).value == 3.0
     assert quantile_estimate(0.5, 3.0, one, nothing, 1.0) == Estimate(None, None, None, "aqp")
     assert quantile_estimate(0.5, None, nothing, one, 0.1) == Estimate(1.0, None, None, "aqp")
     assert quantile_estimate(0.5, None, nothing, one, 0.1, estimator="corr").value is None

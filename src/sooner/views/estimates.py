@@ -99,14 +99,17 @@ def estimates(
     confidence: float = 0.95,
     estimator: Estimator = "auto",
     missing: Floats | None = None,
+    stands_for: Floats | None = None,
 ) -> Estimates:
     """The fresh values of an aggregate. For each estimator: the totals that are known, and what is drawn.
 
-    ``missing`` says how much of all values the sample lacks, as :func:`heavier` tells. With ``auto`` the
-    estimator with the smaller variance is taken, which is the condition of §5.2.2, measured.
+    ``missing`` says how much of all values the sample lacks, as :func:`heavier` tells, and ``stands_for`` how
+    many rows of its group a sampled one was, as :func:`rows_each` does. With ``auto`` the estimator with the
+    smaller variance is taken, which is the condition of §5.2.2, measured.
     """
     require_estimator(estimator)
-    corrected, anew = (_judged(function, known, drawn, ratio) for known, drawn in (corr, aqp))
+    corrected = _judged(function, *corr, ratio, stands_for)
+    anew = _judged(function, *aqp, ratio)
     if missing is not None and ratio < 1:
         corrected, anew = (_heavier(one, missing) for one in (corrected, anew))
     if estimator == "auto":
@@ -142,6 +145,12 @@ def heavier(stale: Floats, certain: Floats, drawn: Drawn, ratio: float) -> Float
     with np.errstate(divide="ignore", invalid="ignore"):
         found = np.where(stale > 0, stale / seen, 1.0)
     return np.where(seen > 0, found, np.where(stale > 0, np.inf, 1.0))
+
+
+def rows_each(stale: Floats, sampled: Floats) -> Floats:
+    """How many rows of a stale group each of its sampled rows was: of a group of one row, one."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(sampled > 0, np.maximum(1.0, stale / sampled), np.inf)
 
 
 def estimate(
@@ -184,9 +193,20 @@ class _Judged:
         return self.value, self.variance, self.freedom
 
 
-def _judged(function: Function, known: Floats, drawn: Drawn, ratio: float) -> _Judged:
+def _judged(
+    function: Function,
+    known: Floats,
+    drawn: Drawn,
+    ratio: float,
+    stands_for: Floats | None = None,
+) -> _Judged:
     """A function of totals that are partly known and partly drawn, and its variance."""
-    totals = known + drawn.totals / ratio
+    few = drawn.number < _FEWEST
+    times = np.full(len(few), 1 / ratio)
+    if stands_for is not None:
+        # No interval is given for so few draws; without one, a small group must not be taken for a large one.
+        times = np.where(few, np.minimum(times, stands_for), times)
+    totals = known + drawn.totals * times
     with np.errstate(divide="ignore", invalid="ignore"):
         value, of_count, of_sum = _FUNCTIONS[function](totals)
         second = _powered(drawn.powers[:3], of_count, of_sum, (1, 2, 1))
@@ -194,7 +214,6 @@ def _judged(function: Function, known: Floats, drawn: Drawn, ratio: float) -> _J
         # As many draws as would be of equal weight: a few that dominate count as few.
         freedom = np.where(second > 0, second * second / fourth, drawn.number)
         variance = (1 - ratio) / ratio**2 * second
-    few = drawn.number < _FEWEST
     variance = np.where(few, np.nan, variance) if ratio < 1 else np.zeros_like(value)
     return _Judged(value, np.where(np.isnan(value), np.nan, variance), freedom)
 

@@ -34,6 +34,7 @@ from sooner.views.estimates import (
     estimates,
     heavier,
     require_estimator,
+    rows_each,
 )
 from sooner.views.extremes import extreme_estimate
 from sooner.views.quantile_estimates import quantile_estimate
@@ -218,6 +219,7 @@ class Fresh:
             self._confidence,
             self._estimator,
             missing,
+            rows_each(stale[0], aqp.totals[0] - corr.totals[0]),
         )
 
     def _values(self, question: Question, totals: pa.Table, cells: Cells) -> None:

@@ -80,13 +80,13 @@ def quantile_estimate(
         whole = _known(after.quantile)
         return Estimate(whole, whole, whole, "aqp" if estimator == "auto" else estimator)
     base = np.nan if stale is None else stale
-    # With nothing sampled nothing is seen to have changed.
-    moved = after.quantile - before.quantile if before.count or after.count else 0.0
+    rows = np.array([min(before.rows, after.rows), after.rows])
+    # A handful of rows moves by chance further than the whole does: then it is said to be as it was.
+    moved = after.quantile - before.quantile if rows[0] >= _FEWEST else 0.0
     replicates = min(_MOST_REPLICATES, max(_REPLICATES, ceil(10 / max(1e-9, 1 - confidence))))
     draws = _draws(before, after, ratio, replicates, np.random.default_rng(seed))
     values = np.array([base + moved, after.quantile])
     theta = np.vstack([values, np.array([base, 0.0]) + draws])
-    rows = np.array([min(before.rows, after.rows), after.rows])
     with np.errstate(invalid="ignore"):
         ends = percentile_interval(theta, 0.0, confidence, rows, _FEWEST)
     ends = _moved_out(ends, max(before.step(ratio), after.step(ratio)))
