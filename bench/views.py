@@ -414,12 +414,12 @@ def outliers(scale: float, seeds: int, skews: Sequence[float]) -> None:
     )
 
 
-def cube(scale: float) -> None:
+def cube(scale: float, rises: Sequence[float]) -> None:
     """The data cube of §12.7.3 with its 13 roll-ups: sums and medians, stale and corrected.
 
     Updates draw prices like the old ones, which leaves medians as they are, or half as much again.
     """
-    for rise in (1.0, 1.5):
+    for rise in rises:
         rows = roll_ups(scale, rise)
         prices = "prices as before" if rise == 1 else f"new prices {rise:g} times as high"
         of = f"data cube, 10% changed, {prices}, scale {scale:g}"
@@ -429,6 +429,7 @@ def cube(scale: float) -> None:
                 for name, row in rows.items()
             ]
             exact = sum(row[what]["exact"] for row in rows.values())
+            alike = sum(row[what]["corr"] == row[what]["stale"] for row in rows.values())
             closer = sum(row[what]["corr"] < row[what]["stale"] for row in rows.values())
             worst = [
                 max(row[what][f"{how} worst"] for row in rows.values()) for how in ("stale", "corr")
@@ -437,8 +438,8 @@ def cube(scale: float) -> None:
                 f"views-cube-{what}-rise-{rise:g}",
                 f"{what}s of the {of}: roll-ups in which corrected ones are closer than stale ones",
                 reach,
-                f"{closer} of {len(rows)}, {exact} of them answered exactly (median error over groups:"
-                f" {'; '.join(told)}; largest {worst[0]:.0%} and {worst[1]:.0%})",
+                f"closer in {closer} of {len(rows)}, as close in {alike}; {exact} answered exactly"
+                f" (median error over groups: {'; '.join(told)}; largest {worst[0]:.0%} and {worst[1]:.0%})",
                 {"rows": rows},
             )
 
@@ -482,6 +483,7 @@ def main() -> None:
     parser.add_argument("--views", nargs="*", default=["join", "Q3"], help="for incremental")
     parser.add_argument("--seeds", type=int, default=4, help="samples for the outlier index")
     parser.add_argument("--skews", type=float, nargs="*", default=[1, 2, 3, 4])
+    parser.add_argument("--rises", type=float, nargs="*", default=[1.0, 1.5])
     parser.add_argument("--only", nargs="*", default=["join", "incremental", "outliers", "cube"])
     options = parser.parse_args()
     if "join" in options.only:
@@ -491,7 +493,7 @@ def main() -> None:
     if "outliers" in options.only:
         outliers(options.scale, options.seeds, options.skews)
     if "cube" in options.only:
-        cube(options.scale)
+        cube(options.scale, options.rises)
 
 
 if __name__ == "__main__":
