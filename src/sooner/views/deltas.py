@@ -115,9 +115,7 @@ class _Deriving:
     def _inner(self, plan: Join) -> Relation:
         """Changes of one side meet the other as it is, and those of the other meet the one as it was."""
         left, right = self.delta(plan.left), self.delta(plan.right)
-        if self._meets_little(plan.left, plan.right) and not self._meets_little(
-            plan.right, plan.left
-        ):
+        if self._meets_little(plan.left, plan.right):
             left = self._meeting(plan, left, as_it_was(plan.right), mirrored=True)
             first = replace(plan, left=left, right=as_it_was(plan.right))
             second = replace(plan, left=as_it_is(plan.left), right=right)
