@@ -404,10 +404,10 @@ def outliers(scale: float, seeds: int, skews: Sequence[float]) -> None:
         lines.append((z, quartile, found))
         print(z, quartile)
     z, quartile, _ = lines[-1]
-    told = "; ".join(f"z={z}: {q['without']:.2%} and {q['with']:.2%}" for z, q, _ in lines)
+    told = "; ".join(f"z={z:g}: {q['without']:.2%} and {q['with']:.2%}" for z, q, _ in lines)
     record(
         f"views-outliers-scale-{scale:g}",
-        f"outlier index, 75th percentile of errors at skew {z}, without against with, scale {scale:g}",
+        f"outlier index, 75th percentile of errors at skew {z:g}, without against with, scale {scale:g}",
         "≥ 2× lower",
         f"{quartile['without'] / max(1e-12, quartile['with']):.1f}× ({told})",
         {"by_skew": [{"z": z, "quartiles": q, "errors": e} for z, q, e in lines]},

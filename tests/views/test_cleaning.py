@@ -87,7 +87,7 @@ def test_blocks_of_a_scramble_give_the_same_sample(opened: Database) -> None:
     read = 0
     for portion in PORTIONS:
         push, found = upkeep._pushing(portion)
-        read += len(upkeep._blocks(found, upkeep._steps(push), portion))
+        read += len(upkeep._blocks(found, upkeep._steps(push, {}), portion))
         within = Counter({r: n for r, n in whole.items() if portion.holds(r[0])})
         assert signed(upkeep, portion) == within
     assert read >= 4  # where rows without a video would be, a filter finds them

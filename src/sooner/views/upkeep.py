@@ -335,7 +335,7 @@ class Upkeep:
         """How far sampling goes down in the plan of a cleaned sample, and which tables are read by blocks."""
         part = Portion(high=self.definition.sample or 1.0)
         push, found = self._pushing(part)
-        steps = self._steps(push)
+        steps = self._steps(push, {})
         blocks = self._blocks(found, steps, part)
         return found.whole(), [self.now[name].name for name in blocks]
 
