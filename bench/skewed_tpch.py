@@ -24,11 +24,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from time import perf_counter
 
 import duckdb
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 from duckdb.func import PythonUDFType
 from report import ROOT
 
@@ -55,25 +57,31 @@ class Split:
 
 
 def generate(scale: float, z: float, seed: int = 0, home: Path = ROOT / ".demo") -> Path:
-    """Make the tables below ``home``, a folder each, unless they are there already."""
+    """Make the tables below ``home``, a folder each, unless they are there already.
+
+    The plain ones, z = 1, are made first: the others are these with some columns replaced.
+    """
     if not (scale > 0 and z >= 1):
         raise ValueError(f"The scale must be above 0 and z at least 1, not {scale} and {z}.")
     target = home / f"skewed-{scale:g}-{z:g}"
-    made = {"scale": scale, "z": z, "seed": seed}
+    made = {"scale": scale, "z": z, "seed": seed if z > 1 else 0}
     if target.exists():
         there = json.loads((target / "made.json").read_text())
         if there != made:
             raise ValueError(f"{target} was made with {there}, not {made}. Remove it first.")
         return target
-    with _whole(target) as scratch, duckdb.connect() as connection:
-        plain = scratch / "plain"
-        _generate_plain(plain, scale)
-        for table in TABLES:
-            source = plain / f"{table}.parquet"
-            values = _skewed(connection, plain, table, z, seed) if z > 1 else {}
-            _write(connection, source, scratch / table, values)
-        shutil.rmtree(plain)
-        (scratch / "made.json").write_text(json.dumps(made) + "\n")
+    with duckdb.connect() as connection:
+        if z == 1:
+            with _whole(target, made) as scratch, TemporaryDirectory(dir=home) as fresh:
+                _run_generator(Path(fresh), scale)
+                for table in TABLES:
+                    _write(connection, Path(fresh) / table, scratch / table)
+        else:
+            plain = generate(scale, 1, home=home)
+            with _whole(target, made) as scratch:
+                for table in TABLES:
+                    values = _skewed(connection, plain, table, z, seed)
+                    _write(connection, plain / table, scratch / table, values)
     return target
 
 
@@ -118,14 +126,13 @@ def split(directory: Path, share: float, seed: int = 0, rise: float = 1.0) -> Sp
 
 def rows_in(folder: Path) -> int:
     """How many rows the Parquet files of a folder have."""
-    with duckdb.connect() as connection:
-        return _count(connection, str(folder / "*.parquet"))
+    return sum(pq.read_metadata(file).num_rows for file in folder.glob("*.parquet"))
 
 
-def _generate_plain(target: Path, scale: float) -> None:
+def _run_generator(target: Path, scale: float) -> None:
     """All tables in one call: each call first spends a second on the text that comments are cut from."""
     generator = Path(sys.executable).parent / "tpchgen-cli"
-    command = [str(generator), "parquet", "--scale-factor", str(scale)]
+    command = [str(generator), "parquet", "--scale-factor", str(scale), "--parts", "1"]
     command += ["--tables", ",".join(TABLES), "--output-dir", str(target)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
@@ -138,8 +145,7 @@ def _skewed(
     """The columns of a table that are skewed, as SQL."""
 
     def key(column: str, of: str) -> str:
-        keys = _count(connection, str(plain / f"{of}.parquet"))
-        return f"{_rank(connection, column, keys, z)}({_uniform(KEYS[table], column, seed)})"
+        return f"{_rank(connection, column, rows_in(plain / of), z)}({_uniform(KEYS[table], column, seed)})"
 
     def price(column: str) -> str:
         # A thousandth of the plain price to begin with, so that there is room for the largest.
@@ -228,11 +234,6 @@ def _decimal(number: str) -> str:
     return f"least({number}, {_LARGEST})::DECIMAL(15, 2)"
 
 
-def _count(connection: duckdb.DuckDBPyConnection, files: str) -> int:
-    ((count,),) = connection.execute("SELECT count(*) FROM read_parquet(?)", [files]).fetchall()
-    return int(count)
-
-
 def _write(
     connection: duckdb.DuckDBPyConnection,
     source: Path,
@@ -241,25 +242,26 @@ def _write(
     where: str = "true",
 ) -> None:
     """Write the chosen rows with some columns replaced: some files even of small tables."""
-    files = str(source if source.is_file() else source / "*.parquet")
-    group = min(_LARGEST_GROUP, max(_LEAST_GROUP, _count(connection, files) // 16))
+    group = min(_LARGEST_GROUP, max(_LEAST_GROUP, rows_in(source) // 16))
     replaced = ", ".join(f"{value} AS {column}" for column, value in (values or {}).items())
     columns = f"* REPLACE ({replaced})" if replaced else "*"
     target.mkdir(parents=True)
     connection.execute(
-        f"COPY (SELECT {columns} FROM read_parquet('{files}') WHERE {where}) TO '{target}' "
+        f"COPY (SELECT {columns} FROM read_parquet('{source}/*.parquet') WHERE {where}) TO '{target}' "
         f"(FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE {group}, "
         f"ROW_GROUPS_PER_FILE {_GROUPS_PER_FILE})"
     )
 
 
 @contextmanager
-def _whole(target: Path) -> Iterator[Path]:
-    """A directory to write into; it gets its name only when all went well."""
+def _whole(target: Path, made: dict[str, float] | None = None) -> Iterator[Path]:
+    """A directory to write into; it gets its name, and a note of how it was made, only when all went well."""
     scratch = target.with_name(f".{target.name}-{uuid.uuid4().hex}")
     scratch.mkdir(parents=True)
     try:
         yield scratch
+        if made:
+            (scratch / "made.json").write_text(json.dumps(made) + "\n")
         scratch.rename(target)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)

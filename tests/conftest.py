@@ -42,10 +42,13 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 @pytest.hookimpl(tryfirst=True)  # before -m chooses
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     for item in items:
         if "spark" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.spark)
+    # The longest first, so that no worker waits for another at the end.
+    if hasattr(config, "workerinput"):
+        items.sort(key=lambda item: not getattr(item.obj, "is_hypothesis_test", False))
 
 
 def pytest_collection_finish() -> None:
@@ -54,8 +57,10 @@ def pytest_collection_finish() -> None:
     gc.enable()
 
 
-def pytest_sessionfinish() -> None:
-    gc.unfreeze()  # DuckDB complains of what is left at the end
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    # DuckDB complains of what is left at the end. Of a worker nobody sees that, and it takes a second.
+    if not hasattr(session.config, "workerinput"):
+        gc.unfreeze()
 
 
 @pytest.fixture(scope="session")

@@ -42,6 +42,7 @@ def papers(before: np.ndarray, stale: float, after: np.ndarray) -> float:
     return stale + float(np.nanmax(after - before))
 
 
+@pytest.mark.simulation
 @pytest.mark.parametrize("kind", DATA)
 def test_closer_than_the_papers(kind: str) -> None:
     """Where the row of the stale maximum is sampled on average, elsewhere never further off."""
@@ -65,6 +66,7 @@ def test_closer_than_the_papers(kind: str) -> None:
     assert (np.mean(mine) < np.mean(theirs)) == (kind != "uniform")
 
 
+@pytest.mark.simulation
 @pytest.mark.parametrize("function", FUNCTIONS)
 @pytest.mark.parametrize("kind", DATA)
 def test_a_random_row_is_beyond_it_as_rarely_as_cantelli_says(

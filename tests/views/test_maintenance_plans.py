@@ -92,13 +92,11 @@ def brought_in(form: Form, tables: dict[str, Table]) -> Counter[Any]:
     return +rows
 
 
-@settings(max_examples=40)
 @given(views(), worlds(), worlds())
 def test_groups(plan: Relation, before: World, after: World) -> None:
     assert_brought_in(plan, before, after)
 
 
-@settings(max_examples=25)
 @given(plans(depth=2, limits=False), worlds(), worlds())
 def test_any_view(plan: Relation, before: World, after: World) -> None:
     assert_brought_in(plan, before, after)

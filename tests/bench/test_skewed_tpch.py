@@ -2,23 +2,33 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from pathlib import Path
 
 import duckdb
 import pytest
 
-sys.path.append(str(Path(__file__).resolve().parent.parent / "bench"))
+sys.path.append(str(Path(__file__).resolve().parent.parent.parent / "bench"))
 
 from skewed_tpch import KEYS, SHARES, TABLES, Split, generate, rows_in, split
 
 SCALE = 0.01
+CONNECTION = duckdb.connect()
 CHANGING = ("l_quantity", "l_extendedprice", "l_discount")
 
 
 @pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("skewed")
+def home(
+    tmp_path_factory: pytest.TempPathFactory, worker_id: str, pytestconfig: pytest.Config
+) -> Path:
+    """A home with the plain tables, which are kept between runs: making their texts takes a second."""
+    cache = pytestconfig.cache
+    assert cache is not None, "plain tables are kept in pytest's cache"
+    kept = generate(SCALE, 1, home=cache.mkdir(f"skewed-{worker_id}"))
+    home = tmp_path_factory.mktemp("skewed")
+    shutil.copytree(kept, home / kept.name)
+    return home
 
 
 @pytest.fixture(scope="module", params=[1, 4], ids=["plain", "skewed"])
@@ -31,12 +41,16 @@ def parts(directory: Path) -> Split:
     return split(directory, 0.10)
 
 
+@pytest.fixture(scope="module")
+def skewed(home: Path) -> Path:
+    return generate(SCALE, 4, home=home)
+
+
 def ask(text: str, **folders: Path) -> list[tuple[object, ...]]:
     """The answer to a query over folders of Parquet files."""
-    with duckdb.connect() as connection:
-        for name, folder in folders.items():
-            connection.read_parquet(str(folder / "*.parquet")).create_view(name)
-        return connection.execute(text).fetchall()
+    for name, folder in folders.items():
+        CONNECTION.read_parquet(str(folder / "*.parquet")).create_view(name, replace=True)
+    return CONNECTION.execute(text).fetchall()
 
 
 def number(text: str, **folders: Path) -> float:
@@ -89,18 +103,16 @@ def test_updates_change_the_values_and_nothing_else(parts: Split) -> None:
 
 
 @pytest.mark.parametrize("share", SHARES)
-def test_a_share_has_its_size_over_the_same_base(
-    directory: Path, parts: Split, share: float
-) -> None:
-    found = split(directory, share)
-    assert found.base == parts.base
+def test_a_share_has_its_size_over_the_same_base(skewed: Path, share: float) -> None:
+    found = split(skewed, share)
+    assert found.base == split(skewed, 0.10).base
     for folders in (found.inserts, found.updates):
         expected = share / 2 * rows_in(found.base["lineitem"])
         assert rows_in(folders["lineitem"]) == pytest.approx(expected, rel=0.15, abs=80)
 
 
-def test_a_smaller_share_is_within_a_larger(directory: Path) -> None:
-    small, large = split(directory, 0.05), split(directory, 0.20)
+def test_a_smaller_share_is_within_a_larger(skewed: Path) -> None:
+    small, large = split(skewed, 0.05), split(skewed, 0.20)
     for table in KEYS:
         for less, more in ((small.inserts, large.inserts), (small.updates, large.updates)):
             beyond = "SELECT count(*) FROM (FROM less EXCEPT FROM more)"
@@ -108,20 +120,20 @@ def test_a_smaller_share_is_within_a_larger(directory: Path) -> None:
 
 
 @pytest.mark.parametrize("share", [0, -0.1, 0.51])
-def test_a_share_that_cannot_be_is_refused(directory: Path, share: float) -> None:
+def test_a_share_that_cannot_be_is_refused(skewed: Path, share: float) -> None:
     with pytest.raises(ValueError, match=r"at most 0\.5"):
-        split(directory, share)
+        split(skewed, share)
 
 
-def test_a_few_prices_dominate_only_where_there_is_skew(home: Path) -> None:
+def test_a_few_prices_dominate_only_where_there_is_skew(home: Path, skewed: Path) -> None:
     largest = "(SELECT l_extendedprice AS p FROM lines ORDER BY p DESC LIMIT 100)"
     share = f"SELECT (SELECT sum(p) FROM {largest}) / sum(l_extendedprice) FROM lines"
-    assert number(share, lines=generate(SCALE, 4, home=home) / "lineitem") > 1 / 3
+    assert number(share, lines=skewed / "lineitem") > 1 / 3
     assert number(share, lines=generate(SCALE, 1, home=home) / "lineitem") < 0.01
 
 
-def test_keys_follow_zipf_and_types_stay(home: Path) -> None:
-    lines = generate(SCALE, 4, home=home) / "lineitem"
+def test_keys_follow_zipf_and_types_stay(home: Path, skewed: Path) -> None:
+    lines = skewed / "lineitem"
     plain = generate(SCALE, 1, home=home) / "lineitem"
     shares = "SELECT avg((l_partkey = {0})::INT) FROM lines"
     assert number(shares.format(1), lines=lines) == pytest.approx(0.924, abs=0.01)
@@ -133,11 +145,13 @@ def test_keys_follow_zipf_and_types_stay(home: Path) -> None:
     assert number(other, lines=lines, plain=plain) == 0
 
 
-def test_the_same_rows_come_each_time(home: Path, tmp_path: Path) -> None:
-    first, again = (generate(SCALE, 4, home=place) for place in (home, tmp_path))
+def test_the_same_rows_come_each_time(home: Path, skewed: Path, tmp_path: Path) -> None:
+    plain = generate(SCALE, 1, home=home)
+    shutil.copytree(plain, tmp_path / plain.name)
+    again = generate(SCALE, 4, home=tmp_path)
     for table in KEYS:
         differ = "SELECT count(*) FROM (FROM first EXCEPT ALL FROM again)"
-        assert number(differ, first=first / table, again=again / table) == 0
+        assert number(differ, first=skewed / table, again=again / table) == 0
     with pytest.raises(ValueError, match="Remove it first"):
         generate(SCALE, 4, seed=1, home=home)
 
@@ -146,7 +160,7 @@ def test_a_broken_run_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyP
     def broken(*_: object) -> None:
         raise RuntimeError("no disk")
 
-    monkeypatch.setattr("skewed_tpch._generate_plain", broken)
+    monkeypatch.setattr("skewed_tpch._run_generator", broken)
     with pytest.raises(RuntimeError, match="no disk"):
         generate(SCALE, 2, home=tmp_path)
     assert not list(tmp_path.iterdir())
