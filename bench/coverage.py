@@ -199,7 +199,8 @@ class Replay:
                 chosen = part.filter(pc.is_in(part.column(_BLOCK), pa.array(blocks, pa.int32())))
                 chosen, rows = self._dealt(chosen, state.counted, blocks)
                 chosen = chosen.drop_columns([_BLOCK])
-            scaling = Scaling(rows, float(self.rows[state.counted].sum()))
+            fewest = self.stream.scans[state.counted].fewest
+            scaling = Scaling(rows, float(self.rows[state.counted].sum()), fewest)
             if state.gates:
                 schema = self.schemas[id(state.aggregate or state.delta)]
                 gated = Gated(state, schema, self.replicates, self.key_types[state.name], 2.0)

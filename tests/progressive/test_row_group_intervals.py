@@ -18,7 +18,7 @@ from sooner.algebra import Aggregate, Column, Filter, Item, Join, JoinKind, Scan
 from sooner.algebra.relation import Intersect
 from sooner.analysis import ColumnFacts, TableFacts, TableInfo
 from sooner.progressive.batches import random_order
-from sooner.progressive.by_row_groups import MOST_REPLICATES, ByRowGroups, filters_over_scans
+from sooner.progressive.by_row_groups import FEW, MOST_REPLICATES, ByRowGroups, filters_over_scans
 from sooner.progressive.cut import cut
 from sooner.progressive.estimates import Varying
 from sooner.progressive.partials import Scaling
@@ -88,7 +88,8 @@ def estimates(
     kept = Kept(state, SCHEMA, len(rows))
     kept.add(part.slice(0, 0))
     kept.add(part)
-    shown = over_estimates(found.top, {state.name: kept.estimated(Scaling(rows, total))})
+    scaling = Scaling(rows, total, FEW)
+    shown = over_estimates(found.top, {state.name: kept.estimated(scaling)})
     order = np.argsort(shown.columns["g"].to_numpy())  # type: ignore[union-attr]
     return {n: c.take(order) for n, c in shown.columns.items() if isinstance(c, Varying)}
 
@@ -143,6 +144,26 @@ def test_replicates_of_single_rows_would_not_hold(share: float) -> None:
     found = coverage(250, share, by_rows=True)
     print(share, found)
     assert found["s"] < 0.75 and found["m"] < 0.65 and found["n"] < 0.82
+
+
+def test_a_day_that_was_seen_whole_by_luck_has_no_interval() -> None:
+    """It lies in five of a hundred row groups, and all five are among the ten that were read."""
+    day, others = np.repeat(7, 50), np.repeat(np.arange(5), 10)
+    part = pa.table({"row_group": others, "g": day, "v": np.arange(50.0)})
+    spread = pa.table(
+        {
+            "row_group": np.repeat(np.arange(10), 10),
+            "g": np.repeat(1, 100),
+            "v": np.arange(100.0),
+        }
+    )
+    parts = parts_of(pa.concat_tables([part, spread]), [])
+    parts = parts.append_column(REPLICATE, parts.column("row_group")).drop_columns(["row_group"])
+    read = np.zeros(64)
+    read[:10] = 100.0
+    found = estimates(cut(PLAN, {"t": TableInfo()}, {0: ()}), parts, read, 10_000.0)
+    everywhere, by_luck = found["s"].interval(0.1, 0.95).known
+    assert everywhere and not by_luck
 
 
 @pytest.mark.parametrize("row_groups", [2, 60, 64, 65, 250])

@@ -47,6 +47,10 @@ _MORE = {
     "an outer join under a filter": (
         "SELECT t.b FROM t LEFT JOIN u ON t.a = u.a WHERE u.c > 1 AND t.b < 3"
     ),
+    "groups of which few are asked for": (
+        "SELECT t.b FROM t JOIN (SELECT a, avg(c) AS m FROM u GROUP BY a) AS g ON t.a = g.a"
+        " WHERE t.s = 'x' AND t.b IN (1, 2)"
+    ),
     "filters over everything": (
         "SELECT x FROM (SELECT a AS x, count(*) AS n FROM (SELECT a FROM t UNION ALL SELECT a FROM u)"
         " AS d GROUP BY a) AS e WHERE x > 1 AND n > 2"

@@ -431,6 +431,78 @@ def test_order_joins(text: str, after: str) -> None:
         assert new is before
 
 
+AVERAGES = "(SELECT a, avg(c) AS m FROM u GROUP BY a)"
+REDUCED = """
+    Project [b]
+      Join {kind} on a = a_2
+        Filter s = 'x'
+          Scan t [a, b, s]
+        Project [a_2, m]
+          Aggregate [AVG(c) AS m] by [a_2]
+            Join semi on a_2 = a_3
+              Scan u [a AS a_2, c]
+              Project [a_3]
+                Filter s_2 = 'x'
+                  Scan t [a AS a_3, b AS b_2, s AS s_2]
+    """
+# After the filters have moved to the tables, as in the list of rules.
+REDUCTIONS = [
+    (
+        f"SELECT t.b FROM t JOIN {AVERAGES} AS g ON t.a = g.a WHERE t.s = 'x'",
+        REDUCED.format(kind="inner"),
+    ),
+    (
+        f"SELECT t.b FROM t LEFT JOIN {AVERAGES} AS g ON t.a = g.a WHERE t.s = 'x'",
+        REDUCED.format(kind="left"),
+    ),
+    # through what is equal in a join, from its other side, and below a join
+    (
+        "SELECT b FROM t WHERE a IN (SELECT c FROM v WHERE k = 1) AND b <"
+        " (SELECT sum(u.c) FROM u JOIN t AS w ON w.b = u.c WHERE u.a = t.a)",
+        """
+        Project [b]
+          Filter b < sum
+            Join left on a_2 = a
+              Join semi on a = c
+                Scan t [a, b, s]
+                Project [c]
+                  Filter k = 1
+                    Scan v [k, c]
+              Aggregate [SUM(c_2) AS sum] by [a_2]
+                Join inner on b_2 = c_2
+                  Join semi on a_2 = c_3
+                    Scan u [a AS a_2, c AS c_2]
+                    Project [c_3]
+                      Filter k_2 = 1
+                        Scan v [k AS k_2, c AS c_3]
+                  Scan t [a AS a_3, b AS b_2, s AS s_2]
+        """,
+    ),
+    # a filter that may let most pass; none; rows without a partner count; NULL meets NULL; other types
+    (f"SELECT t.b FROM t JOIN {AVERAGES} AS g ON t.a = g.a WHERE t.s > 'x'", ""),
+    (f"SELECT t.b FROM t JOIN {AVERAGES} AS g ON t.a = g.a", ""),
+    (f"SELECT t.b FROM t RIGHT JOIN {AVERAGES} AS g ON t.a = g.a AND t.s = 'x'", ""),
+    (f"SELECT t.b FROM t FULL JOIN {AVERAGES} AS g ON t.a = g.a WHERE t.s = 'x'", ""),
+    (f"SELECT t.b FROM t JOIN {AVERAGES} AS g ON t.a <=> g.a WHERE t.s = 'x'", ""),
+    (f"SELECT v.c FROM v JOIN {AVERAGES} AS g ON v.k = g.a WHERE v.c = 1", ""),
+    # groups of the very table, which would be read twice
+    ("SELECT b FROM t WHERE s = 'x' AND b < (SELECT avg(b) FROM t AS w WHERE w.a = t.a)", ""),
+    # groups of all, and groups by another column
+    (f"SELECT t.b FROM t JOIN {AVERAGES} AS g ON t.a = g.m WHERE t.s = 'x'", ""),
+    ("SELECT b FROM t WHERE s = 'x' AND b < (SELECT avg(c) FROM u)", ""),
+]
+
+
+@pytest.mark.parametrize(("text", "after"), REDUCTIONS)
+def test_reduce_groups(text: str, after: str) -> None:
+    before = RULE["push_down_filters"](planned(text))
+    new = RULE["reduce_groups"](before)
+    if after:
+        assert plan_text(new) == plan(after)
+    else:
+        assert new is before
+
+
 def test_factoring_leaves_a_null_aware_anti_join_alone() -> None:
     left = Scan("t", ("a", "b"), (Column("a"), Column("b")))
     right = Scan("u", ("c", "d"), (Column("c"), Column("d")))

@@ -25,10 +25,11 @@ from sooner.storage import Table
 from sooner.storage.row_groups import RowGroup, row_groups, why_not_by_row_groups
 
 MOST_REPLICATES = 64
-# With fewer, five of them are a large part of the table, and few groups are in five.
+# With fewer, those that an interval takes are a large part of the table, and few groups are in them.
 ENOUGH = 20
-# As many as an interval takes: what is in fewer row groups, leaving one out does not show.
-FEW = 5
+# As many as an interval takes, if not most that were read. What is in fewer row groups, as a day in a file
+# that is sorted by day, is seen whole by luck, and then nothing shows that too much of it was scaled up.
+FEW = 8
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,11 @@ class ByRowGroups:
     def replicates(self) -> int:
         """One for each row group, up to a limit."""
         return min(self.blocks, MOST_REPLICATES)
+
+    @property
+    def fewest(self) -> int:
+        """How many row groups an interval takes, or most of those that were read."""
+        return FEW
 
     @property
     def rows(self) -> int:

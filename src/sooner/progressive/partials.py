@@ -27,13 +27,24 @@ from sooner.progressive.variances import (
 from sooner.statistics import leave_one_out
 from sooner.statistics.arrays import Floats
 
+_MOST = 0.8
+
 
 @dataclass(frozen=True)
 class Scaling:
-    """Rows read of the table that is counted, by replicate, and in all."""
+    """Rows read of the table that is counted, by replicate, and in all.
+
+    An interval takes ``fewest`` replicates that are not empty, or most of those that were read.
+    """
 
     rows: Floats
     total: float
+    fewest: int = 5
+
+    @property
+    def fewest_now(self) -> int:
+        """How many replicates an interval takes, as many were read."""
+        return min(self.fewest, round(_MOST * np.count_nonzero(self.rows)))
 
 
 # From the merged partials of each group (Arrow) to the exact value.

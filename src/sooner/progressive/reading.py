@@ -263,7 +263,8 @@ class Reading:
         self, one: Kept | KeptDistinct | Gated | Sampled, before: Mapping[str, Rows]
     ) -> Rows:
         place = one.state.counted
-        scaling = Scaling(self._rows[place], self._total(place))
+        fewest = self.stream.scans[place].fewest
+        scaling = Scaling(self._rows[place], self._total(place), fewest)
         if isinstance(one, Gated):
             try:
                 one.settle(before, self.progress(self.stream.scans), self.streaming)

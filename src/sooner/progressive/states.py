@@ -286,7 +286,7 @@ class Kept:
         scaling: Scaling,
     ) -> Varying:
         if not self._replicated:
-            scaling = Scaling(scaling.rows.sum(keepdims=True), scaling.total)
+            scaling = replace(scaling, rows=scaling.rows.sum(keepdims=True))
         # A value that is not a number, or not finite, leaves no estimate but itself.
         with np.errstate(invalid="ignore", over="ignore"):
             theta = np.where(seen, one.estimates(parts, scaling), np.nan)
@@ -298,7 +298,7 @@ class Kept:
             contributions=np.where(np.isfinite(contributions), contributions, 0.0),
             positive=bool((parts[0] >= 0).all()),
             certain_low=parts[0].sum(axis=1) if one.is_count else None,
-            fewest=one.fewest,
+            fewest=max(one.fewest, scaling.fewest_now),
         )
 
 

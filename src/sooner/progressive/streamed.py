@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from sooner.engine.streaming import Streaming
+from sooner.progressive.partials import Scaling
 from sooner.statistics.arrays import Floats
 from sooner.storage import Table
 from sooner.storage.records import Scramble, total_rows
@@ -31,6 +32,10 @@ class Streamed(Protocol):
     @property
     def replicates(self) -> int:
         """How many replicates there are."""
+
+    @property
+    def fewest(self) -> int:
+        """How many replicates with something in them an interval takes, or most of those read."""
 
     @property
     def rows(self) -> int:
@@ -76,6 +81,11 @@ class ByScramble:
     def replicates(self) -> int:
         """The replicates of the scramble."""
         return self.scramble.replicates
+
+    @property
+    def fewest(self) -> int:
+        """As always: what is in a replicate is a matter of chance."""
+        return Scaling.fewest
 
     @property
     def rows(self) -> int:

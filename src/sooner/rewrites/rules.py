@@ -9,6 +9,7 @@ from sooner.rewrites.outer_to_inner import outer_to_inner
 from sooner.rewrites.plain_using import plain_using
 from sooner.rewrites.prune_columns import prune_columns
 from sooner.rewrites.push_down_filters import push_down_filters
+from sooner.rewrites.reduce_groups import reduce_groups
 from sooner.rewrites.rule import Rule
 
 RULES: tuple[Rule, ...] = (
@@ -21,6 +22,8 @@ RULES: tuple[Rule, ...] = (
     Rule("push_down_filters", push_down_filters),
     # After the filters have become join conditions: they say which inputs belong together.
     Rule("order_joins", order_joins),
+    # After the filters have moved to the tables: they say which groups are asked for.
+    Rule("reduce_groups", reduce_groups),
     # After the filters have moved: only those that differ between branches still keep them apart. Before
     # the columns go: what is shared is then written alike in all branches.
     Rule("factor_unions", factor_unions),

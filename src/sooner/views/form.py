@@ -26,6 +26,9 @@ PART = "__sooner_p"
 # Rows of each group: it is gone when there are none.
 ROWS = f"{PART}n"
 
+# A condition that stands in a plan twice would have to be brought up to date twice.
+_NOT_FOR_VIEWS = ("reduce_groups",)
+
 # The types of a plan's columns by name: Spark decides.
 TypesOf: TypeAlias = Callable[[Relation], Mapping[str, str]]
 
@@ -102,6 +105,7 @@ def form_of(
 ) -> Form:
     """How to store a query as a view. ``columns`` are the names that it shows, by position."""
     names = tuple(one.name for one in columns)
+    without = (*without, *_NOT_FOR_VIEWS)
     why = _why_whole(plan)
     if why is not None:
         return Form(_named(plan, plan.names, names, ()), (), None, why_whole=why)
