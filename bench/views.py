@@ -425,12 +425,12 @@ def cube(scale: float, rises: Sequence[float]) -> None:
         of = f"data cube, 10% changed, {prices}, scale {scale:g}"
         for what, reach in (("sum", "shown"), ("median", "closer in every one")):
             told = [
-                f"{name} {row[what]['stale']:.2%} and {row[what]['corr']:.2%}"
+                f"{name} {told_error(row[what], 'stale')} and {told_error(row[what], 'corr')}"
                 for name, row in rows.items()
             ]
             exact = sum(row[what]["exact"] for row in rows.values())
-            alike = sum(row[what]["corr"] == row[what]["stale"] for row in rows.values())
-            closer = sum(row[what]["corr"] < row[what]["stale"] for row in rows.values())
+            off = [[off_by(row[what], how) for how in ("corr", "stale")] for row in rows.values()]
+            closer, alike = sum(a < b for a, b in off), sum(a == b for a, b in off)
             worst = [
                 max(row[what][f"{how} worst"] for row in rows.values()) for how in ("stale", "corr")
             ]
@@ -439,9 +439,19 @@ def cube(scale: float, rises: Sequence[float]) -> None:
                 f"{what}s of the {of}: roll-ups in which corrected ones are closer than stale ones",
                 reach,
                 f"closer in {closer} of {len(rows)}, as close in {alike}; {exact} answered exactly"
-                f" (median error over groups: {'; '.join(told)}; largest {worst[0]:.0%} and {worst[1]:.0%})",
+                f" (median error over groups, mean where that is 0: {'; '.join(told)};"
+                f" largest {worst[0]:.0%} and {worst[1]:.0%})",
                 {"rows": rows},
             )
+
+
+def off_by(line: dict[str, float], how: str) -> tuple[float, float]:
+    """The median error over groups; where that is 0 for both sides, their mean tells them apart."""
+    return line[how], line[f"{how} mean"]
+
+
+def told_error(line: dict[str, float], how: str) -> str:
+    return f"{line[how] if line['stale'] or line['corr'] else line[how + ' mean']:.2%}"
 
 
 def roll_ups(scale: float, rise: float) -> dict[str, Any]:
@@ -463,12 +473,13 @@ def roll_ups(scale: float, rise: float) -> dict[str, Any]:
                 group = f" GROUP BY {', '.join(keys)}" if keys else ""
                 text = f"SELECT {shown} FROM cube{few}{group}"
                 truth = oracle.asked("new", "cube", text)
-                answer = view.answer(text, estimator="corr")
+                answer = view.answer(text)
                 off = {
                     "stale": errors(truth, oracle.asked("old", "cube", text)),
                     "corr": errors(truth, by_group(rows_of(answer))),
                 }
                 line: dict[str, float] = {how: median(all_) for how, all_ in off.items()}
+                line |= {f"{how} mean": mean(all_) for how, all_ in off.items()}
                 line |= {f"{how} worst": max(all_) for how, all_ in off.items()}
                 found[name][what] = {**line, "exact": answer.final}
             print(rise, name, found[name], flush=True)

@@ -142,7 +142,8 @@ class View:
 
         A sample of it is cleaned if none is that is fresh. ``estimator`` is "corr" (the stale view, corrected
         by the sample), "aqp" (the sample alone), "auto" (whichever varies less) or "exact". What a sample
-        cannot tell is answered exactly, of the rows that the view would have.
+        cannot tell, with "auto" also groups of a few rows, is answered exactly, of the rows that the view
+        would have.
         """
         start = perf_counter()
         if estimator != "exact":
@@ -186,9 +187,13 @@ class View:
             sample = Sample(cleaned.directory, cleaned.ratio, cleaned.certain)
             fresh = Fresh(spark, upkeep, sample, confidence, estimator)
             schema = arrow_contract(spark, prepared.columns)
-            if question.measures:
-                return fresh.answer(question, schema)
-            return fresh.selection(question, schema)
+            if not question.measures:
+                return fresh.selection(question, schema)
+            try:
+                return fresh.answer(question, schema, tells=estimator == "auto")
+            except CannotAnswer as reason:
+                why = str(reason)
+        return self._exact(upkeep, prepared, why)
 
     def _exact(self, upkeep: Upkeep, prepared: Prepared, why: str) -> Answer:
         """The answer over the rows that the view would have."""

@@ -128,6 +128,16 @@ def test_what_a_sample_cannot_tell_is_answered_exactly(home: Database) -> None:
         assert a == sorted(rows(home, text.format(v="fresh")), key=str), text
 
 
+def test_groups_of_a_few_rows_are_answered_exactly(home: Database) -> None:
+    """A sample has two or three rows of each: all of them would be "?"."""
+    text = "SELECT bytes % 300 AS g, sum(visits) AS s FROM {v} GROUP BY bytes % 300 ORDER BY g"
+    found = home.view("part").answer(text.format(v="part"))
+    assert found.final and "fewer than 12 rows in the sample" in found.remarks[0]
+    assert found.to_arrow().to_pylist() == rows(home, text.format(v="fresh"))
+    asked = home.view("part").answer(text.format(v="part"), estimator="corr")
+    assert not asked.final and Status.UNKNOWN in asked.status("s")
+
+
 def test_rows_are_put_right_as_far_as_the_sample_goes(home: Database) -> None:
     found = home.view("part").answer("SELECT videoId, visits FROM part WHERE visits > 8")
     truth = {

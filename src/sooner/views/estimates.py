@@ -23,7 +23,7 @@ Estimator: TypeAlias = Literal["auto", "corr", "aqp"]
 Function: TypeAlias = Literal["sum", "count", "avg", "variance", "deviation"]
 
 # With fewer values that bring anything, nothing is said of how far off the estimate is.
-_FEWEST = 12
+FEWEST = 12
 # Where the sample has less than this part of all squares, what is missing may be anything.
 HEAVIEST = 3.0
 # Powers of a count and a sum, of which sums over all sampled values are enough for any estimate here.
@@ -201,7 +201,7 @@ def _judged(
     stands_for: Floats | None = None,
 ) -> _Judged:
     """A function of totals that are partly known and partly drawn, and its variance."""
-    few = drawn.number < _FEWEST
+    few = drawn.number < FEWEST
     times = np.full(len(few), 1 / ratio)
     if stands_for is not None:
         # No interval is given for so few draws; without one, a small group must not be taken for a large one.

@@ -21,10 +21,12 @@ from sooner.engine.view_totals import (
     selected_rows,
     view_totals,
 )
+from sooner.errors import CannotAnswer
 from sooner.statistics.arrays import Floats
 from sooner.views.cells import Cells, typed
 from sooner.views.deltas import SIGN
 from sooner.views.estimates import (
+    FEWEST,
     HEAVIEST,
     POWERS,
     Drawn,
@@ -45,6 +47,8 @@ from sooner.views.upkeep import Upkeep
 _WHOLE, _CHANGES, _SAMPLE = "__view_whole", "__view_changes", "__view_sample"
 # Values that are held here for percentiles and extremes; of more a smaller share of the hash is taken.
 _MOST_VALUES = 400_000
+# An answer of which more than so many rows would be "?" is none.
+_MOST = 0.5
 
 _HEAVY = (
     "?: a few values are so much larger than the others that a sample misses them; "
@@ -77,8 +81,11 @@ class Fresh:
         self._details: dict[str, Any] = {"sample": sample.ratio}
         self._heavy = False
 
-    def answer(self, question: Question, schema: pa.Schema) -> Answer:
-        """The answer to an aggregate question, in the types of the exact one."""
+    def answer(self, question: Question, schema: pa.Schema, *, tells: bool = False) -> Answer:
+        """The answer to an aggregate question, in the types of the exact one.
+
+        With ``tells`` it raises :class:`CannotAnswer` where the sample says nothing of most groups.
+        """
         smooth = [one for one in question.measures if one.function is not None]
         counted = [Counted("1.0D", "0.0D"), *(_counted(one) for one in smooth)]
         plain = {
@@ -87,6 +94,8 @@ class Fresh:
             if one.function is None
         }
         totals = self._totals(question, counted, plain)
+        if tells and question.keys:
+            self._require_rows(totals)
         cells = Cells(totals.num_rows)
         for place, key in enumerate(question.keys):
             cells.values[key] = totals.column(place).combine_chunks()
@@ -145,6 +154,11 @@ class Fresh:
             as_of={name: one.version for name, one in self._upkeep.reflects.items()},
             details={**self._details, "counts": counts, "notes": [] if ratio >= 1 else notes},
         )
+
+    def _require_rows(self, totals: pa.Table) -> None:
+        sampled = np.nan_to_num(_floats(totals.column("aqp_0_c")))
+        if self._sample.ratio < 1 and np.mean(sampled < FEWEST) > _MOST:
+            raise CannotAnswer(f"most of these groups have fewer than {FEWEST} rows in the sample")
 
     def _frames(self, high: float | None = None) -> dict[str, Any]:
         """The view, a sample of it as it was, and what that loses and gains."""
