@@ -206,7 +206,7 @@ def report(runs: dict[int, list[Run]], scale: float) -> None:
         (
             "one_estimated",
             f"the same, the {len(estimated)} queries with estimates",
-            "–",
+            "≥ 4×",
             f"{statistics.median(estimated):.1f}×",
         ),
         (

@@ -32,10 +32,9 @@ def generate(directory: str | Path, scale: float = 1.0, progress: bool | None = 
         raise InvalidArgument(f"The scale must be above 0, not {scale}: 1 is about 1 GB of text.")
     target = Path(directory)
     made = target / "scale"
-    if made.exists() and made.read_text().strip() != str(scale):
+    if made.exists() and (there := float(made.read_text())) != scale:
         raise InvalidArgument(
-            f"{target} holds TPC-H data of scale {made.read_text().strip()}, not {scale}. "
-            "Choose another directory."
+            f"{target} holds TPC-H data of scale {there:g}, not {scale:g}. Choose another directory."
         )
     target.mkdir(parents=True, exist_ok=True)
     missing = [table for table in TABLES if not (target / table).exists()]

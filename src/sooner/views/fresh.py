@@ -87,9 +87,9 @@ class Fresh:
         With ``tells`` it raises :class:`CannotAnswer` where the sample says nothing of most groups.
         """
         smooth = [one for one in question.measures if one.function is not None]
-        counted = [Counted("1.0D", "0.0D"), *(_counted(one) for one in smooth)]
+        counted = [Counted("1.0D", "0.0D"), *(one.counted for one in smooth)]
         plain = {
-            f"plain{place}": f"CAST({_plain_sql(one)} AS DOUBLE)"
+            f"plain{place}": f"CAST({one.sql} AS DOUBLE)"
             for place, one in enumerate(question.measures)
             if one.function is None
         }
@@ -258,7 +258,7 @@ class Fresh:
                 "changed": carrying(question.rows, _CHANGES, (*key, HASH, SIGN)),
             },
             [*(carried(name) for name in key), HASH],
-            {name: _value_sql(one) for name, one in asked.items()},
+            {name: one.value_sql for name, one in asked.items()},
             SIGN,
             frames,
         )
@@ -384,35 +384,6 @@ def _is_certain(certain: Sequence[int], yes: bool) -> Scalar | None:
         return None
     inside = is_one_of(column(HASH), certain)
     return inside if yes else exp.Not(this=inside)
-
-
-def _counted(one: Measure) -> Counted:
-    condition = [] if one.condition is None else [one.condition.copy()]
-    if one.argument is None:
-        value = "0.0D"
-    else:
-        value = f"CAST({to_sql(one.argument)} AS DOUBLE)"
-        condition.append(
-            exp.Not(this=exp.Is(this=exp.Paren(this=one.argument.copy()), expression=exp.Null()))
-        )
-    passing = all_of([exp.Paren(this=part) for part in condition])
-    passes = "1.0D" if passing is None else f"CASE WHEN {to_sql(passing)} THEN 1.0D ELSE 0.0D END"
-    if one.function == "count":
-        return Counted(passes, "0.0D")
-    return Counted(passes, f"COALESCE({value}, 0.0D)")
-
-
-def _plain_sql(one: Measure) -> str:
-    call = one.call.copy()
-    if one.condition is None:
-        return to_sql(call)
-    return to_sql(exp.Filter(this=call, expression=exp.Where(this=one.condition.copy())))
-
-
-def _value_sql(one: Measure) -> str:
-    assert one.argument is not None
-    value = f"CAST({to_sql(one.argument)} AS DOUBLE)"
-    return value if one.condition is None else f"CASE WHEN {to_sql(one.condition)} THEN {value} END"
 
 
 def _floats(values: pa.ChunkedArray) -> Floats:

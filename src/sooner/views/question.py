@@ -10,8 +10,9 @@ from sqlglot import exp
 
 from sooner.algebra import Aggregate, Filter, Item, Limit, Opaque, Project, Relation, Scan, Sort
 from sooner.algebra.relation import aggregate_call
-from sooner.algebra.scalar import Scalar, column, is_column
+from sooner.algebra.scalar import Scalar, all_of, column, is_column, to_sql
 from sooner.algebra.schema import Column
+from sooner.engine.view_totals import Counted
 from sooner.errors import CannotAnswer
 from sooner.views.deltas import SIGN
 from sooner.views.estimates import Function
@@ -34,6 +35,41 @@ class Measure:
     function: Function | None = None
     extreme: Extreme | None = None
     share: float | None = None
+
+    @property
+    def counted(self) -> Counted:
+        """Whether a row counts, and its value if it does, in SQL."""
+        condition = [] if self.condition is None else [self.condition.copy()]
+        if self.argument is not None:
+            is_null = exp.Is(this=exp.Paren(this=self.argument.copy()), expression=exp.Null())
+            condition.append(exp.Not(this=is_null))
+        passing = all_of([exp.Paren(this=part) for part in condition])
+        passes = "1.0D"
+        if passing is not None:
+            passes = f"CASE WHEN {to_sql(passing)} THEN 1.0D ELSE 0.0D END"
+        if self.function == "count" or self.argument is None:
+            return Counted(passes, "0.0D")
+        return Counted(passes, f"COALESCE({self._number}, 0.0D)")
+
+    @property
+    def sql(self) -> str:
+        """The aggregate itself in SQL."""
+        call = self.call.copy()
+        if self.condition is None:
+            return to_sql(call)
+        return to_sql(exp.Filter(this=call, expression=exp.Where(this=self.condition.copy())))
+
+    @property
+    def value_sql(self) -> str:
+        """The value of a row in SQL, NULL if the row does not count."""
+        if self.condition is None:
+            return self._number
+        return f"CASE WHEN {to_sql(self.condition)} THEN {self._number} END"
+
+    @property
+    def _number(self) -> str:
+        assert self.argument is not None
+        return f"CAST({to_sql(self.argument)} AS DOUBLE)"
 
 
 @dataclass(frozen=True)
