@@ -140,3 +140,16 @@ def test_a_large_static_part_loses_what_another_rules_out(condition: str) -> Non
         if isinstance(node, Join)
     ]
     assert kinds == [JoinKind.SEMI]
+
+
+@pytest.mark.parametrize("kind", [JoinKind.SEMI, JoinKind.ANTI, JoinKind.NULL_AWARE_ANTI])
+def test_of_rows_that_are_only_asked_for_each_is_kept_once(kind: JoinKind) -> None:
+    plan = Join(scan("few", "a", "b"), T, kind, scalar("a = v"))
+    (state,) = cut(plan, {**TABLES, "few": TableInfo()}, {1: ("k",)}).states
+    assert state.aggregate == Aggregate(state.delta, ("v",)) and state.delta.names == ("v",)
+
+
+def test_too_many_rows_that_are_asked_for_are_not_kept() -> None:
+    tables = {**TABLES, "t": TableInfo(facts=TableFacts(rows=3_000_000)), "few": TableInfo()}
+    with pytest.raises(CannotStream, match="too many rows"):
+        cut(Join(scan("few", "a"), T, JoinKind.ANTI, scalar("a = v")), tables, {1: ("k",)})

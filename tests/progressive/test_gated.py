@@ -50,6 +50,11 @@ QUERIES = {
     "a NaN among the rows": """SELECT count(*) AS n FROM s
         WHERE odd > (SELECT avg(buffer) FROM s AS i WHERE i.g = s.g)""",
     "text": """SELECT count(*) AS n FROM s WHERE t > (SELECT min(t) FROM s)""",
+    "many groups, of which few pass": """SELECT many, g, sum(play) AS p FROM s
+        WHERE play > (SELECT 1.9 * avg(play) FROM s) GROUP BY many, g""",
+    "none there": """SELECT count(*) AS n FROM names
+        WHERE NOT EXISTS (SELECT 1 FROM s WHERE s.g = names.g AND s.day = 3 AND s.play > 190)""",
+    "not among them": """SELECT name FROM names WHERE g NOT IN (SELECT g FROM s WHERE play > 198)""",
     "sum of users": """SELECT count(*) AS n FROM
         (SELECT k, sum(play) AS p FROM s GROUP BY k) WHERE p > (SELECT 40 * avg(play) FROM s)""",
 }

@@ -236,9 +236,14 @@ class Cutter:
             return self.static(part)
         return self._rows(part) if part.is_delta else part.plan
 
-    def _rows(self, part: Part, by: tuple[SortKey, ...] = (), keep: int | None = None) -> Scan:
-        if keep is None and part.expected_rows > _MOST_ROWS:
+    def require_few(self, part: Part) -> None:
+        """Refuse to keep rows of which there will be too many."""
+        if part.expected_rows > _MOST_ROWS:
             raise CannotStream("the answer has too many rows to keep")
+
+    def _rows(self, part: Part, by: tuple[SortKey, ...] = (), keep: int | None = None) -> Scan:
+        if keep is None:
+            self.require_few(part)
         if part.gates:
             return self._gated_rows(part)
         state = State(self.name(), part.plan, part.counted, by=by, keep=keep)

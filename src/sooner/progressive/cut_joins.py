@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 _LARGE_STATIC = 500_000
 # which must have lost most of its own rows to a filter.
 _FEW = 0.25
+# Joins in which a row asks whether it meets another, not what that is.
+_ASKS_WHETHER = (JoinKind.SEMI, JoinKind.ANTI, JoinKind.NULL_AWARE_ANTI)
 
 
 def cut_join(cutter: Cutter, plan: Join, first: int) -> Part:
@@ -59,7 +61,11 @@ def cut_join(cutter: Cutter, plan: Join, first: int) -> Part:
     if left.gates or right.gates:
         raise CannotGate("a join that is computed anew for every answer")
     # Rows that meet an aggregate which is still an estimate are all kept and joined anew each time.
-    return Part(plan.with_children(cutter.as_top(left), cutter.as_top(right)))
+    kept = cutter.as_top(left)
+    if right.is_delta and plan.kind in _ASKS_WHETHER and _compared(plan, right):
+        cutter.require_few(right)
+        return Part(plan.with_children(kept, _partners(cutter, plan, right)))
+    return Part(plan.with_children(kept, cutter.as_top(right)))
 
 
 def _gate(cutter: Cutter, plan: Join, delta: Part, top: Part, written: Relation) -> Part:
@@ -256,16 +262,24 @@ def _pairs(condition: Scalar | None, one: Relation, other: Relation) -> list[tup
 
 def _exists(cutter: Cutter, plan: Join, left: Part, right: Part) -> Part:
     """Static rows with a partner in the stream: the distinct partners are the state."""
-    assert plan.condition is not None
     if right.gates:
         raise CannotGate("the partners of a row are open")
-    used = [name for name in right.plan.names if name in columns_of(plan.condition)]
-    if not used:
+    if not _compared(plan, right):
         raise CannotStream("EXISTS over a streamed table that is not correlated")
+    return Part(plan.with_children(cutter.static(left), _partners(cutter, plan, right)))
+
+
+def _compared(plan: Join, right: Part) -> tuple[str, ...]:
+    """The columns of the right side that a join compares."""
+    used = frozenset() if plan.condition is None else columns_of(plan.condition)
+    return tuple(name for name in right.plan.names if name in used)
+
+
+def _partners(cutter: Cutter, plan: Join, right: Part) -> Scan:
+    """The state of what a row may meet, where it only asks whether it does: each once."""
+    used = _compared(plan, right)
     keys = Project(right.plan, tuple(Item(name, column(name)) for name in used))
-    partners = Aggregate(keys, tuple(used))
-    scan = cutter.state(State(cutter.name(), keys, right.counted, partners))
-    return Part(plan.with_children(cutter.static(left), scan))
+    return cutter.state(State(cutter.name(), keys, right.counted, Aggregate(keys, used)))
 
 
 def _with_wider_scan(plan: Relation, name: str, static: Relation) -> Relation | None:

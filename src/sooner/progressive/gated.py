@@ -257,9 +257,10 @@ class Gated:
         keys = list(self.state.aggregate.keys)
         passed = self._passed.table
         names = [name for name in passed.column_names if name != REPLICATE]
-        waiting = self._waiting.select(
-            passed.column_names if REPLICATE in passed.column_names else names
-        )
+        # Rows that pass in no version add to no group: where few pass, most groups need not be found.
+        some = np.logical_or.reduce(versions)
+        rows, versions = self._waiting.filter(pa.array(some)), [one[some] for one in versions]
+        waiting = rows.select(passed.column_names if REPLICATE in passed.column_names else names)
         both = pa.concat_tables([passed, waiting.cast(passed.schema)])
         groups = both.select(keys).group_by(keys, use_threads=False).aggregate([]) if keys else None
         count = groups.num_rows if groups is not None else 1
@@ -269,8 +270,12 @@ class Gated:
             else np.zeros(table.num_rows, np.int64)
             for table in (passed, waiting)
         ]
-        own = replicate_of(self._waiting)
-        sums = Sums(at[0], replicate_of(passed), at[1], own, versions, (count, self._replicates))
+        replicate = [replicate_of(table) for table in (passed, rows)]
+        replicates, is_replicated = self._replicates, self._passed.keeps_replicates(count)
+        if not is_replicated:
+            replicates, replicate = 1, [np.zeros_like(one) for one in replicate]
+            scaling, versions = scaling.together, versions[:1]
+        sums = Sums(at[0], replicate[0], at[1], replicate[1], versions, (count, replicates))
         columns: dict[str, pa.ChunkedArray | Varying] = {
             key: groups.column(key) for key in keys if groups is not None
         }
@@ -282,7 +287,7 @@ class Gated:
             theta = np.where(parts[0].seen, theta, np.nan)
             contributions = np.abs(parts[-1].by_replicate)
             columns[one.name] = Varying(
-                theta if self._passed.is_replicated else theta[:1],
+                theta if is_replicated else theta[:1],
                 contributions=contributions if trusted else np.zeros_like(contributions),
                 positive=bool((parts[0].by_replicate >= 0).all()),
                 certain_low=parts[0].certain if one.is_count else None,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import partial
 from typing import Any
@@ -40,6 +40,11 @@ class Scaling:
     rows: Floats
     total: float
     fewest: int = 5
+
+    @property
+    def together(self) -> Scaling:
+        """All replicates as one."""
+        return replace(self, rows=self.rows.sum(keepdims=True))
 
     @property
     def fewest_now(self) -> int:

@@ -23,12 +23,18 @@ def places(groups: pa.Table, rows: pa.Table) -> npt.NDArray[np.int64]:
     both = pa.concat_tables(
         [groups, pa.Table.from_arrays(alike, schema=groups.schema.remove_metadata())]
     )
-    numbers = np.zeros(both.num_rows, np.int64)
-    for column in both.columns:
-        codes = column.combine_chunks().dictionary_encode(null_encoding="encode")
-        indices = codes.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    first, *others = both.columns
+    numbers, count = _numbered(first)
+    for column in others:
+        indices, distinct = _numbered(column)
         # Numbered anew after every column, so that the product stays small.
-        _, numbers = np.unique(numbers * (len(codes.dictionary) + 1) + indices, return_inverse=True)
-    place = np.full(int(numbers.max(initial=-1)) + 1, -1, np.int64)
+        numbers, count = _numbered(pa.chunked_array([numbers * distinct + indices]))
+    place = np.full(count, -1, np.int64)
     place[numbers[: groups.num_rows]] = np.arange(groups.num_rows)
-    return np.asarray(place[numbers[groups.num_rows :]], np.int64)
+    return place[numbers[groups.num_rows :]]
+
+
+def _numbered(values: pa.ChunkedArray) -> tuple[npt.NDArray[np.int64], int]:
+    """A number for each value, the same for equal ones, and how many there are."""
+    codes = values.combine_chunks().dictionary_encode(null_encoding="encode")
+    return codes.indices.to_numpy(zero_copy_only=False).astype(np.int64), len(codes.dictionary)

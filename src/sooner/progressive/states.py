@@ -115,7 +115,7 @@ class Kept:
         self._table = batch
         if self._replicated and batch.num_rows > self._most:
             seen = self._seen()
-            if len(seen) > self._most:
+            if not self.keeps_replicates(len(seen)):
                 self._replicated = False
                 self._new = np.count_nonzero(seen == 1) / batch.num_rows  # Good and Turing's
                 self._table = self.merged(batch, self._grouping)
@@ -181,6 +181,10 @@ class Kept:
     def is_replicated(self) -> bool:
         """Whether the partials are kept by replicate."""
         return self._replicated
+
+    def keeps_replicates(self, groups: int) -> bool:
+        """Whether so many groups are kept by replicate."""
+        return self._replicated and groups <= self._most
 
     def unseen_share(self) -> float | None:
         """The share of unread rows that are in groups not seen yet; ``None`` where that is not known."""
@@ -286,7 +290,7 @@ class Kept:
         scaling: Scaling,
     ) -> Varying:
         if not self._replicated:
-            scaling = replace(scaling, rows=scaling.rows.sum(keepdims=True))
+            scaling = scaling.together
         # A value that is not a number, or not finite, leaves no estimate but itself.
         with np.errstate(invalid="ignore", over="ignore"):
             theta = np.where(seen, one.estimates(parts, scaling), np.nan)
