@@ -388,7 +388,7 @@ def test_rule(rule: str, text: str, after: str) -> None:
         assert new is before
 
 
-# After the filters have become join conditions, as in the list of rules.
+# Where filters have become join conditions.
 ORDERS = [
     (
         "SELECT t.b FROM t, u, v WHERE t.a = v.c AND v.k = u.c",
@@ -421,16 +421,6 @@ ORDERS = [
 ]
 
 
-@pytest.mark.parametrize(("text", "after"), ORDERS)
-def test_order_joins(text: str, after: str) -> None:
-    before = RULE["push_down_filters"](planned(text))
-    new = RULE["order_joins"](before)
-    if after:
-        assert plan_text(new) == plan(after)
-    else:
-        assert new is before
-
-
 AVERAGES = "(SELECT a, avg(c) AS m FROM u GROUP BY a)"
 REDUCED = """
     Project [b]
@@ -445,7 +435,7 @@ REDUCED = """
                 Filter s_2 = 'x'
                   Scan t [a AS a_3, b AS b_2, s AS s_2]
     """
-# After the filters have moved to the tables, as in the list of rules.
+# Where filters have moved to the tables.
 REDUCTIONS = [
     (
         f"SELECT t.b FROM t JOIN {AVERAGES} AS g ON t.a = g.a WHERE t.s = 'x'",
@@ -493,10 +483,16 @@ REDUCTIONS = [
 ]
 
 
-@pytest.mark.parametrize(("text", "after"), REDUCTIONS)
-def test_reduce_groups(text: str, after: str) -> None:
+AFTER_FILTERS = [
+    *(("order_joins", *case) for case in ORDERS),
+    *(("reduce_groups", *case) for case in REDUCTIONS),
+]
+
+
+@pytest.mark.parametrize(("rule", "text", "after"), AFTER_FILTERS)
+def test_rule_after_filters_have_moved(rule: str, text: str, after: str) -> None:
     before = RULE["push_down_filters"](planned(text))
-    new = RULE["reduce_groups"](before)
+    new = RULE[rule](before)
     if after:
         assert plan_text(new) == plan(after)
     else:
