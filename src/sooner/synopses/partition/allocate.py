@@ -56,14 +56,16 @@ def _shares(total: int, weights: Floats, least: Integers | Floats, most: Integer
         return shares
     low, high, weight = shares[some], most[some], weights[some]
     rest = total - (shares.sum() - low.sum())
-    bends = np.sort(np.concatenate([low / weight, high / weight]))
+    with np.errstate(over="ignore"):  # a weight may be so small that its bounds are never met
+        starts, ends = low / weight, high / weight
+    bends = np.sort(np.concatenate([starts, ends]))
 
     def used(bend: float) -> float:
         return float(np.clip(bend * weight, low, high).sum())
 
     place = max(bisect_right(bends, rest, key=used) - 1, 0)
     scale = bends[place]
-    growing = (low / weight <= scale) & (scale < high / weight)
+    growing = (starts <= scale) & (scale < ends)
     if growing.any():
         scale += max(0.0, rest - used(scale)) / weight[growing].sum()
     shares[some] = np.clip(scale * weight, low, high)
