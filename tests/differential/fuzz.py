@@ -99,6 +99,45 @@ def queries() -> st.SearchStrategy[Query]:
     return _queries()
 
 
+def groups_beside_filters() -> st.SearchStrategy[Query]:
+    """Random joins of a filtered table with groups of others, and subqueries that become such joins."""
+    return _groups_beside_filters()
+
+
+@st.composite
+def _groups_beside_filters(draw: st.DrawFn) -> Query:
+    def pick(*choices: str) -> str:
+        return draw(st.sampled_from(choices))
+
+    ours, key = draw(
+        st.sampled_from([("a", "c"), ("id", "id"), ("b", "b"), ("a", "b"), ("s", "s")])
+    )
+    where = pick("l.s = 'a'", "l.a IN (1, 2)", "l.s LIKE 'a%'", "l.a = 1 AND l.b > 0", "l.b > 0")
+    left = pick("p", "p", "p JOIN z ON p.id = z.id", "p LEFT SEMI JOIN r ON p.a = r.a AND r.k = 1")
+    rows = pick(
+        "q",
+        "q",
+        "q JOIN r ON q.b = r.k",
+        "q LEFT JOIN r ON q.c = r.a",
+        "q LEFT ANTI JOIN z ON q.id = z.id",
+    )
+    total = pick("count(*)", "sum(q.c)", "min(q.b)", "max(q.e)", "count(DISTINCT q.c)")
+    filtered = f"(SELECT p.* FROM {left}) AS l"
+    if draw(st.booleans()):
+        kind = pick(
+            "JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN", "LEFT SEMI JOIN", "LEFT ANTI JOIN"
+        )
+        having = pick("", "", " HAVING count(*) > 1")
+        groups = f"(SELECT q.{key} AS k, {total} AS v FROM {rows} GROUP BY q.{key}{having}) AS g"
+        on = f"l.{ours} {pick('=', '=', '<=>')} g.k{pick('', '', ' AND g.v > 1')}"
+        shown = "l.id, l.a" if "SEMI" in kind or "ANTI" in kind else "l.id, g.k, g.v"
+        return Query(
+            f"SELECT {shown} FROM {filtered} {kind} {groups} ON {on} WHERE {where}", False, True
+        )
+    inner = f"SELECT {total} FROM {rows} WHERE q.{key} = l.{ours}"
+    return Query(f"SELECT l.id, l.a FROM {filtered} WHERE {where} AND ({inner}) > 1", False, True)
+
+
 def unions() -> st.SearchStrategy[Query]:
     """Random unions of joins that have much, but often not everything, in common."""
     return _unions()

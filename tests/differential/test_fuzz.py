@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from comparison import Row, assert_same_answer, assert_same_rows, rows_of
 from differences import TOLERANCE, for_duckdb, loosely
-from fuzz import COLUMNS, SCHEMAS, Query, queries, unions, world
+from fuzz import COLUMNS, SCHEMAS, Query, groups_beside_filters, queries, unions, world
 from hypothesis import HealthCheck, event, given, note, settings
 from hypothesis import strategies as st
 
@@ -98,6 +98,13 @@ def test_fuzz_unions_of_joins(
     rewriting_keeps_the_answer(duckdbs[number], query)
 
 
+@given(groups_beside_filters(), st.integers(0, WORLDS - 1))
+def test_fuzz_groups_beside_filters(
+    duckdbs: list[duckdb.DuckDBPyConnection], query: Query, number: int
+) -> None:
+    rewriting_keeps_the_answer(duckdbs[number], query)
+
+
 @pytest.mark.slow
 @examples(6 * MANY)
 @given(queries(), st.integers(0, WORLDS - 1))
@@ -108,7 +115,7 @@ def test_fuzz_rewrites_at_length(
 
 
 @examples(10)
-@given(st.one_of(queries(), unions()))
+@given(st.one_of(queries(), unions(), groups_beside_filters()))
 def test_fuzz_rules_are_pure(query: Query) -> None:
     """A rule leaves its input as it is, and a second time it has nothing left to do."""
     plan = plan_query(query.text, SCHEMAS)
