@@ -13,6 +13,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import product
 from statistics import mean, median
 from time import perf_counter
 from typing import Any
@@ -423,20 +424,22 @@ def cube(scale: float, rises: Sequence[float]) -> None:
         rows = roll_ups(scale, rise)
         prices = "prices as before" if rise == 1 else f"new prices {rise:g} times as high"
         of = f"data cube, 10% changed, {prices}, scale {scale:g}"
-        for what, reach in (("sum", "shown"), ("median", "closer in every one")):
+        for what, how in product(("sum", "median"), ("corr", "default")):
+            reach = "closer in every one" if (what, how) == ("median", "corr") else "shown"
             told = [
-                f"{name} {told_error(row[what], 'stale')} and {told_error(row[what], 'corr')}"
+                f"{name} {told_error(row[what], 'stale', how)} and {told_error(row[what], how, how)}"
                 for name, row in rows.items()
             ]
-            exact = sum(row[what]["exact"] for row in rows.values())
-            off = [[off_by(row[what], how) for how in ("corr", "stale")] for row in rows.values()]
+            exact = sum(row[what][f"{how} exact"] for row in rows.values())
+            off = [[off_by(row[what], side) for side in (how, "stale")] for row in rows.values()]
             closer, alike = sum(a < b for a, b in off), sum(a == b for a, b in off)
             worst = [
-                max(row[what][f"{how} worst"] for row in rows.values()) for how in ("stale", "corr")
+                max(row[what][f"{side} worst"] for row in rows.values()) for side in ("stale", how)
             ]
+            which = "corrected ones" if how == "corr" else "default answers"
             record(
-                f"views-cube-{what}-rise-{rise:g}",
-                f"{what}s of the {of}: roll-ups in which corrected ones are closer than stale ones",
+                f"views-cube-{what}-{how}-rise-{rise:g}",
+                f"{what}s of the {of}: roll-ups in which {which} are closer than stale ones",
                 reach,
                 f"closer in {closer} of {len(rows)}, as close in {alike}; {exact} answered exactly"
                 f" (median error over groups, mean where that is 0: {'; '.join(told)};"
@@ -450,8 +453,8 @@ def off_by(line: dict[str, float], how: str) -> tuple[float, float]:
     return line[how], line[f"{how} mean"]
 
 
-def told_error(line: dict[str, float], how: str) -> str:
-    return f"{line[how] if line['stale'] or line['corr'] else line[how + ' mean']:.2%}"
+def told_error(line: dict[str, float], side: str, against: str) -> str:
+    return f"{line[side] if line['stale'] or line[against] else line[side + ' mean']:.2%}"
 
 
 def roll_ups(scale: float, rise: float) -> dict[str, Any]:
@@ -473,15 +476,17 @@ def roll_ups(scale: float, rise: float) -> dict[str, Any]:
                 group = f" GROUP BY {', '.join(keys)}" if keys else ""
                 text = f"SELECT {shown} FROM cube{few}{group}"
                 truth = oracle.asked("new", "cube", text)
-                answer = view.answer(text)
-                off = {
-                    "stale": errors(truth, oracle.asked("old", "cube", text)),
-                    "corr": errors(truth, by_group(rows_of(answer))),
+                answers = {
+                    "corr": view.answer(text, estimator="corr"),
+                    "default": view.answer(text),
                 }
+                off = {how: errors(truth, by_group(rows_of(one))) for how, one in answers.items()}
+                off["stale"] = errors(truth, oracle.asked("old", "cube", text))
                 line: dict[str, float] = {how: median(all_) for how, all_ in off.items()}
                 line |= {f"{how} mean": mean(all_) for how, all_ in off.items()}
                 line |= {f"{how} worst": max(all_) for how, all_ in off.items()}
-                found[name][what] = {**line, "exact": answer.final}
+                line |= {f"{how} exact": one.final for how, one in answers.items()}
+                found[name][what] = line
             print(rise, name, found[name], flush=True)
     return found
 

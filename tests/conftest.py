@@ -54,6 +54,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_collection_finish() -> None:
     # What imports and collection made stays until the end: looking through it again and again is waste.
     gc.freeze()
+    gc.set_threshold(50_000)  # plans are trees of many small objects that soon go by themselves
     gc.enable()
 
 

@@ -103,16 +103,18 @@ def test_updates_change_the_values_and_nothing_else(parts: Split) -> None:
 
 
 @pytest.mark.parametrize("share", SHARES)
-def test_a_share_has_its_size_over_the_same_base(skewed: Path, share: float) -> None:
-    found = split(skewed, share)
-    assert found.base == split(skewed, 0.10).base
+def test_a_share_has_its_size_over_the_same_base(
+    directory: Path, parts: Split, share: float
+) -> None:
+    found = split(directory, share)
+    assert found.base == parts.base
     for folders in (found.inserts, found.updates):
         expected = share / 2 * rows_in(found.base["lineitem"])
         assert rows_in(folders["lineitem"]) == pytest.approx(expected, rel=0.15, abs=80)
 
 
-def test_a_smaller_share_is_within_a_larger(skewed: Path) -> None:
-    small, large = split(skewed, 0.05), split(skewed, 0.20)
+def test_a_smaller_share_is_within_a_larger(directory: Path) -> None:
+    small, large = split(directory, 0.05), split(directory, 0.20)
     for table in KEYS:
         for less, more in ((small.inserts, large.inserts), (small.updates, large.updates)):
             beyond = "SELECT count(*) FROM (FROM less EXCEPT FROM more)"
@@ -120,9 +122,9 @@ def test_a_smaller_share_is_within_a_larger(skewed: Path) -> None:
 
 
 @pytest.mark.parametrize("share", [0, -0.1, 0.51])
-def test_a_share_that_cannot_be_is_refused(skewed: Path, share: float) -> None:
+def test_a_share_that_cannot_be_is_refused(directory: Path, share: float) -> None:
     with pytest.raises(ValueError, match=r"at most 0\.5"):
-        split(skewed, share)
+        split(directory, share)
 
 
 def test_a_few_prices_dominate_only_where_there_is_skew(home: Path, skewed: Path) -> None:

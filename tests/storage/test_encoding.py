@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sooner.analysis.facts import ColumnFacts, TableFacts
@@ -39,6 +39,7 @@ FACTS = st.builds(
 
 
 @given(VALUES)
+@settings(max_examples=settings.default.max_examples * 2)
 def test_values_read_back_equal_and_of_the_same_type(value: Any) -> None:
     text = json.dumps(encode_value(value), allow_nan=False)
     found = decode_value(json.loads(text))
