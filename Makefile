@@ -34,10 +34,11 @@ test: setup ## Run all tests but the long ones; ARGS="-k answer" to choose
 test-unit: export PYTHONDONTWRITEBYTECODE :=
 # Catalogs of a few rows, by the hundred: waiting for a disk would be a third of their tests' time.
 test-unit: export PYTEST_DEBUG_TEMPROOT := $(wildcard /dev/shm)
-# Quick to run again and again: `make test` looks at more examples of each law. The layers are `make check`'s.
+# Quick to run again and again: `make test` looks at more examples of each law. The layers are `make check`'s,
+# and no test here reads a log.
 test-unit: export SOONER_EXAMPLES := 10
 test-unit: setup ## Run only what needs no Java and no simulation: seconds
-	@$(PY) -m pytest -m "not spark and not slow and not postgres and not simulation" -n auto --dist worksteal --ignore=tests/test_layers.py $(ARGS)
+	@$(PY) -m pytest -m "not spark and not slow and not postgres and not simulation" -p no:logging -n auto --dist worksteal --ignore=tests/test_layers.py $(ARGS)
 
 test-slow: setup ## Run the long tests
 	@$(WITH_JAVA) $(PY) -m pytest $(SLOW) $(ARGS)

@@ -15,6 +15,7 @@ the same version of DuckDB: its hash may change).
 from __future__ import annotations
 
 import argparse
+import atexit
 import json
 import shutil
 import subprocess
@@ -23,6 +24,7 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter
@@ -70,18 +72,17 @@ def generate(scale: float, z: float, seed: int = 0, home: Path = ROOT / ".demo")
         if there != made:
             raise ValueError(f"{target} was made with {there}, not {made}. Remove it first.")
         return target
-    with duckdb.connect() as connection:
-        if z == 1:
-            with _whole(target, made) as scratch, TemporaryDirectory(dir=home) as fresh:
-                _run_generator(Path(fresh), scale)
-                for table in TABLES:
-                    _write(connection, Path(fresh) / table, scratch / table)
-        else:
-            plain = generate(scale, 1, home=home)
-            with _whole(target, made) as scratch:
-                for table in TABLES:
-                    values = _skewed(connection, plain, table, z, seed)
-                    _write(connection, plain / table, scratch / table, values)
+    if z == 1:
+        with _whole(target, made) as scratch, TemporaryDirectory(dir=home) as fresh:
+            _run_generator(Path(fresh), scale)
+            for table in TABLES:
+                _write(Path(fresh) / table, scratch / table)
+    else:
+        plain = generate(scale, 1, home=home)
+        with _whole(target, made) as scratch:
+            for table in TABLES:
+                values = _skewed(plain, table, z, seed)
+                _write(plain / table, scratch / table, values)
     return target
 
 
@@ -101,22 +102,19 @@ def split(directory: Path, share: float, seed: int = 0, rise: float = 1.0) -> Sp
     place = directory / f"split-{seed}"
     risen = "" if rise == 1 else f"-rise-{rise:g}"
     base, changes = place / "base", place / f"share-{share:g}{risen}"
-    with duckdb.connect() as connection:
-        if not base.exists():
-            with _whole(base) as scratch:
-                for table in KEYS:
-                    chosen = f"{_place_of(table, seed)} < {IN_BASE}"
-                    _write(connection, directory / table, scratch / table, where=chosen)
-        if not changes.exists():
-            with _whole(changes) as scratch:
-                for table in KEYS:
-                    at = _place_of(table, seed)
-                    new = f"{at} >= {IN_BASE} AND {at} < {IN_BASE + half}"
-                    target = scratch / "inserts" / table
-                    _write(connection, directory / table, target, where=new)
-                    values = _changed(connection, table, z, seed, rise)
-                    target = scratch / "updates" / table
-                    _write(connection, base / table, target, values, f"{at} < {half}")
+    if not base.exists():
+        with _whole(base) as scratch:
+            for table in KEYS:
+                chosen = f"{_place_of(table, seed)} < {IN_BASE}"
+                _write(directory / table, scratch / table, where=chosen)
+    if not changes.exists():
+        with _whole(changes) as scratch:
+            for table in KEYS:
+                at = _place_of(table, seed)
+                new = f"{at} >= {IN_BASE} AND {at} < {IN_BASE + half}"
+                _write(directory / table, scratch / "inserts" / table, where=new)
+                values = _changed(table, z, seed, rise)
+                _write(base / table, scratch / "updates" / table, values, f"{at} < {half}")
     return Split(
         {table: (base if table in KEYS else directory) / table for table in TABLES},
         {table: changes / "inserts" / table for table in KEYS},
@@ -139,13 +137,17 @@ def _run_generator(target: Path, scale: float) -> None:
         raise RuntimeError(f"tpchgen-cli failed: {done.stderr.strip() or done.stdout.strip()}")
 
 
-def _skewed(
-    connection: duckdb.DuckDBPyConnection, plain: Path, table: str, z: float, seed: int
-) -> dict[str, str]:
+@cache
+def _connection() -> duckdb.DuckDBPyConnection:
+    atexit.register(_connection.cache_clear)  # DuckDB complains of what is open at the end
+    return duckdb.connect()
+
+
+def _skewed(plain: Path, table: str, z: float, seed: int) -> dict[str, str]:
     """The columns of a table that are skewed, as SQL."""
 
     def key(column: str, of: str) -> str:
-        return f"{_rank(connection, column, rows_in(plain / of), z)}({_uniform(KEYS[table], column, seed)})"
+        return f"{_rank(rows_in(plain / of), z)}({_uniform(KEYS[table], column, seed)})"
 
     def price(column: str) -> str:
         # A thousandth of the plain price to begin with, so that there is room for the largest.
@@ -158,18 +160,14 @@ def _skewed(
             "l_suppkey": key("l_suppkey", "supplier"),
             "l_quantity": _decimal(_size(KEYS[table], "l_quantity", z, seed)),
             "l_extendedprice": price("l_extendedprice"),
-            "l_discount": _decimal(
-                f"({_rank(connection, 'discount', _DISCOUNTS, z)}({discount}) - 1) / 100"
-            ),
+            "l_discount": _decimal(f"({_rank(_DISCOUNTS, z)}({discount}) - 1) / 100"),
         }
     if table == "orders":
         return {"o_custkey": key("o_custkey", "customer"), "o_totalprice": price("o_totalprice")}
     return {}
 
 
-def _changed(
-    connection: duckdb.DuckDBPyConnection, table: str, z: float, seed: int, rise: float
-) -> dict[str, str]:
+def _changed(table: str, z: float, seed: int, rise: float) -> dict[str, str]:
     """The columns of a table that an update changes, as SQL: drawn anew, skewed as they were."""
 
     def draw(what: str) -> str:
@@ -186,7 +184,7 @@ def _changed(
     if z > 1:
         quantity = size("quantity")
         price = f"(0.9 + 75 * {draw('price')}) * {size('total')}"
-        discount = f"({_rank(connection, 'discount', _DISCOUNTS, z)}({draw('discount')}) - 1)"
+        discount = f"({_rank(_DISCOUNTS, z)}({draw('discount')}) - 1)"
     else:
         quantity = f"(1 + floor(50 * {draw('quantity')}))"
         price = f"l_extendedprice / l_quantity * {quantity}"
@@ -198,9 +196,10 @@ def _changed(
     }
 
 
-def _rank(connection: duckdb.DuckDBPyConnection, of: str, ranks: int, z: float) -> str:
+@cache
+def _rank(ranks: int, z: float) -> str:
     """The name of a function in SQL from a uniform number to a rank: r comes r^-z times as often as 1."""
-    name = f"rank_of_{of}"
+    name = f"rank_of_{ranks}_by_{z:g}".replace(".", "_")
     shares = np.arange(1, ranks + 1, dtype=float) ** -z
     ends = np.cumsum(shares) / shares.sum()
     ends[-1] = 1.0
@@ -208,7 +207,7 @@ def _rank(connection: duckdb.DuckDBPyConnection, of: str, ranks: int, z: float) 
     def rank(numbers: pa.ChunkedArray) -> pa.Array:
         return pa.array(np.searchsorted(ends, numbers.to_numpy(), side="right") + 1)
 
-    connection.create_function(name, rank, ["DOUBLE"], "BIGINT", type=PythonUDFType.ARROW)
+    _connection().create_function(name, rank, ["DOUBLE"], "BIGINT", type=PythonUDFType.ARROW)
     return name
 
 
@@ -235,7 +234,6 @@ def _decimal(number: str) -> str:
 
 
 def _write(
-    connection: duckdb.DuckDBPyConnection,
     source: Path,
     target: Path,
     values: dict[str, str] | None = None,
@@ -246,7 +244,7 @@ def _write(
     replaced = ", ".join(f"{value} AS {column}" for column, value in (values or {}).items())
     columns = f"* REPLACE ({replaced})" if replaced else "*"
     target.mkdir(parents=True)
-    connection.execute(
+    _connection().execute(
         f"COPY (SELECT {columns} FROM read_parquet('{source}/*.parquet') WHERE {where}) TO '{target}' "
         f"(FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE {group}, "
         f"ROW_GROUPS_PER_FILE {_GROUPS_PER_FILE})"
