@@ -40,12 +40,14 @@ from sooner.storage.views import (
     refreshes,
     stored_view,
 )
+from sooner.views.cleaned_sample import CleanedSample
 from sooner.views.cleaning import clean, try_cleaning
 from sooner.views.definition import Definition, as_text, from_text, share_within
 from sooner.views.described import described
 from sooner.views.estimates import Estimator, require_estimator
 from sooner.views.form import Form, form_of
-from sooner.views.fresh import Fresh, Sample
+from sooner.views.fresh import Fresh
+from sooner.views.fresh_rows import fresh_rows
 from sooner.views.question import Question, question_of
 from sooner.views.refreshing import commit, refresh, write
 from sooner.views.unit import Portion, Unit
@@ -184,13 +186,14 @@ class View:
         with job_group(spark, f"Answering from {self.name}", self._database._progress):
             if cleaned is None:
                 cleaned = clean(upkeep)
-            sample = Sample(cleaned.directory, cleaned.ratio, cleaned.certain)
-            fresh = Fresh(spark, upkeep, sample, confidence, estimator)
+            sample = CleanedSample(spark, upkeep, cleaned.directory, cleaned.ratio, cleaned.certain)
             schema = arrow_contract(spark, prepared.columns)
             if not question.measures:
-                return fresh.selection(question, schema)
+                return fresh_rows(question, sample, schema, confidence)
             try:
-                return fresh.answer(question, schema, tells=estimator == "auto")
+                return Fresh(sample, confidence, estimator).answer(
+                    question, schema, tells=estimator == "auto"
+                )
             except CannotAnswer as reason:
                 why = str(reason)
         return self._exact(upkeep, prepared, why)
@@ -266,11 +269,11 @@ class View:
                     write(upkeep, directory, Portion(low, high))
                     if high == 1.0:
                         break
-                    fresh = Fresh(spark, upkeep, Sample(directory, high), confidence, estimator)
+                    sample = CleanedSample(spark, upkeep, directory, high)
                     found = (
-                        fresh.answer(question, schema)
+                        Fresh(sample, confidence, estimator).answer(question, schema)
                         if question.measures
-                        else fresh.selection(question, schema)
+                        else fresh_rows(question, sample, schema, confidence)
                     )
                 yield replace(found, elapsed=perf_counter() - start)
             done = Choice(True, "changes brought in, in parts")

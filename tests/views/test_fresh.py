@@ -138,6 +138,26 @@ def test_groups_of_a_few_rows_are_answered_exactly(home: Database) -> None:
     assert not asked.final and Status.UNKNOWN in asked.status("s")
 
 
+def test_medians_of_a_few_rows_are_of_those_that_the_sample_put_right(home: Database) -> None:
+    """Two or three sampled rows of a group do not tell how far it moved; they themselves have."""
+    text = "SELECT ownerId, videoId % 400 AS g, median(bytes) AS m FROM {v} GROUP BY ownerId, videoId % 400"
+
+    def by_group(found: list[dict[str, Any]]) -> pd.Series:
+        return pd.DataFrame(found).set_index(["ownerId", "g"])["m"].sort_index()
+
+    given = home.view("part").answer(text.format(v="part"), estimator="corr")
+    assert set(given.status("m")) == {Status.UNKNOWN}
+    put_right = home.view("part").answer("SELECT ownerId, videoId, bytes FROM part").to_pandas()
+    medians = put_right.groupby(["ownerId", put_right.videoId % 400]).bytes.median()
+    corrected = by_group(given.to_arrow().to_pylist())
+    # A group of which the sample alone knows nothing, or has only lost rows, is not given.
+    assert len(corrected) > 0.9 * len(medians)
+    assert (corrected == medians.loc[corrected.index]).all()
+    fresh, stale = (by_group(rows(home, text.format(v=name))) for name in ("fresh", "part"))
+    off = [(one - fresh).abs().mean() for one in (corrected, stale)]
+    assert off[0] < 0.9 * off[1]
+
+
 def test_rows_are_put_right_as_far_as_the_sample_goes(home: Database) -> None:
     found = home.view("part").answer("SELECT videoId, visits FROM part WHERE visits > 8")
     truth = {

@@ -176,9 +176,12 @@ def test_corrected_by_the_difference_of_both_samples() -> None:
     before, after = np.repeat(few, 20, axis=1)
     assert quantile_estimate(0.5, 10.0, before, after, 0.1, estimator="corr").value == 10 + (6 - 2)
     assert quantile_estimate(0.5, 10.0, before, after, 0.1, estimator="aqp").value == 6
-    # Of four rows nobody would conclude that the whole has moved.
+    # Of four rows nobody would conclude that the whole has moved: they are put right, the others stay.
     before, after = few
     assert quantile_estimate(0.5, 10.0, before, after, 0.1, estimator="corr").value == 10
+    for stale in (10.0, None):
+        found = quantile_estimate(0.5, stale, before, after, 0.1, estimator="corr", put_right=10.5)
+        assert found == Estimate(10.5, None, None, "corr")
 
 
 def test_auto_is_the_one_that_varies_less() -> None:

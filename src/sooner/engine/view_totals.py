@@ -153,6 +153,36 @@ def aligned_values(
         return spark.sql(text).toArrow()
 
 
+def put_right(
+    spark: SparkSession,
+    keys: Sequence[str],
+    whole: Relation,
+    changed: Relation,
+    identity: Sequence[str],
+    aggregates: Sequence[str],
+    sign: str,
+    frames: Mapping[str, DataFrame],
+) -> pa.Table:
+    """A row for each group, its keys and aggregates: of a view in which a sample's rows are put right."""
+    shown = [quote(key) for key in keys]
+    rows = _put_right(whole, changed, identity, sign)
+    group = f" GROUP BY {', '.join(shown)}" if shown else ""
+    names = [f"{sql} AS a{place}" for place, sql in enumerate(aggregates)]
+    with plain_errors(), readable(spark, frames):
+        return spark.sql(f"SELECT {', '.join([*shown, *names])} FROM ({rows}){group}").toArrow()
+
+
+def _put_right(whole: Relation, changed: Relation, identity: Sequence[str], sign: str) -> str:
+    """Rows of a view without those that a sample lost, and those that it gained."""
+    shown = ", ".join(quote(name) for name in whole.names if name not in identity)
+    same = " AND ".join(f"w.{quote(one)} <=> c.{quote(one)}" for one in identity) or "true"
+    return (
+        f"SELECT {shown} FROM ({render(whole)}) w LEFT ANTI JOIN "
+        f"(SELECT * FROM ({render(changed)}) WHERE {quote(sign)} < 0) c ON {same} "
+        f"UNION ALL SELECT {shown} FROM ({render(changed)}) WHERE {quote(sign)} > 0"
+    )
+
+
 @dataclass(frozen=True)
 class Selected:
     """Rows that a condition picks, and of rows that changed: number, sum, squares, fourth powers by draw."""
@@ -165,25 +195,17 @@ def selected_rows(
     spark: SparkSession,
     whole: Relation,
     changed: Relation,
-    names: Sequence[str],
     identity: Sequence[str],
     hash_: str,
     sign: str,
     frames: Mapping[str, DataFrame],
 ) -> Selected:
     """The rows that are picked of a view, those of them in place of which a sample has others put right."""
-    same = " AND ".join(f"w.{quote(one)} <=> c.{quote(one)}" for one in identity) or "true"
-    shown = ", ".join(quote(name) for name in names)
-    old, new = render(whole), render(changed)
-    rows = (
-        f"SELECT {shown} FROM ({old}) w LEFT ANTI JOIN "
-        f"(SELECT * FROM ({new}) WHERE {quote(sign)} < 0) c ON {same} "
-        f"UNION ALL SELECT {shown} FROM ({new}) WHERE {quote(sign)} > 0"
-    )
+    rows = _put_right(whole, changed, identity, sign)
     by_row = ", ".join([quote(hash_), *(quote(one) for one in identity)])
     one_each = (
         f"SELECT {quote(hash_)} AS h, count_if({quote(sign)} < 0) > 0 AS was, "
-        f"count_if({quote(sign)} > 0) > 0 AS is_ FROM ({new}) GROUP BY {by_row}"
+        f"count_if({quote(sign)} > 0) > 0 AS is_ FROM ({render(changed)}) GROUP BY {by_row}"
     )
     kinds = {"updated": "was AND is_", "added": "is_ AND NOT was", "deleted": "was AND NOT is_"}
     by_draw = ", ".join(f"CAST(count_if({sql}) AS DOUBLE) AS {kind}" for kind, sql in kinds.items())

@@ -84,3 +84,8 @@ def typed(values: Floats, type_: pa.DataType) -> pa.Array:
     if pa.types.is_integer(type_):
         values = np.rint(values)
     return _array(values).cast(type_, safe=False)
+
+
+def floats(values: pa.ChunkedArray) -> Floats:
+    """A column of numbers, NaN where there is none."""
+    return np.asarray(values.cast(pa.float64()).to_numpy(), np.float64)

@@ -54,6 +54,8 @@ def quantile_estimate(
     confidence: float = 0.95,
     estimator: Estimator = "auto",
     seed: int = 0,
+    *,
+    put_right: float | None = None,
 ) -> Estimate:
     """The fresh value of a percentile, 0.5 for the median, between neighbours as Spark's ``percentile``.
 
@@ -61,6 +63,9 @@ def quantile_estimate(
     had before and have after, not a number where a key has no row that counts. SVC+AQP is the percentile of
     ``clean``; SVC+CORR adds to ``stale`` what it differs from that of ``dirty`` (§5.1). With ``auto`` the
     one with the smaller variance among the draws is taken.
+
+    Of a handful of rows the percentile moves by chance further than that of the whole does. With so few,
+    SVC+CORR says ``put_right``: that of the stale view once the sampled rows in it have been put right.
 
     No ends: a side with fewer rows than 12 of equal weight, which at the median are 12 and at 0.9 are 98.
     So it is with the smallest and the largest value always, where the bootstrap fails (§12.1.1).
@@ -81,11 +86,12 @@ def quantile_estimate(
         return Estimate(whole, whole, whole, "aqp" if estimator == "auto" else estimator)
     base = np.nan if stale is None else stale
     rows = np.array([min(before.rows, after.rows), after.rows])
-    # A handful of rows moves by chance further than the whole does: then it is said to be as it was.
-    moved = after.quantile - before.quantile if rows[0] >= _FEWEST else 0.0
+    corrected = base + (after.quantile - before.quantile)
+    if rows[0] < _FEWEST:
+        corrected = base if put_right is None else put_right
     replicates = min(_MOST_REPLICATES, max(_REPLICATES, ceil(10 / max(1e-9, 1 - confidence))))
     draws = _draws(before, after, ratio, replicates, np.random.default_rng(seed))
-    values = np.array([base + moved, after.quantile])
+    values = np.array([corrected, after.quantile])
     theta = np.vstack([values, np.array([base, 0.0]) + draws])
     with np.errstate(invalid="ignore"):
         ends = percentile_interval(theta, 0.0, confidence, rows, _FEWEST)
@@ -94,6 +100,11 @@ def quantile_estimate(
     chosen = _varies_less(values, ends, draws) if estimator == "auto" else by.index(estimator)
     value, low, high = (_known(each[chosen]) for each in (values, ends.low, ends.high))
     return Estimate(value, low, high, by[chosen])
+
+
+def are_few(share: float, dirty: Floats, clean: Floats) -> bool:
+    """Whether sampled rows are too few to tell by how much a percentile moved."""
+    return min(_Side.of(dirty, share).rows, _Side.of(clean, share).rows) < _FEWEST
 
 
 @dataclass(frozen=True, eq=False)

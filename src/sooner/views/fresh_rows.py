@@ -1,0 +1,76 @@
+"""Rows that a condition picks of a stale view, corrected as far as its cleaned sample goes (§12.1.2)."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from sooner.answer import Answer
+from sooner.engine.view_totals import selected_rows
+from sooner.views.cleaned_sample import CHANGES, WHOLE, CleanedSample
+from sooner.views.deltas import SIGN
+from sooner.views.estimates import POWERS, Drawn, estimates
+from sooner.views.question import Question, carried, carrying
+from sooner.views.unit import HASH
+
+_TOLD = {
+    "updated": "rows have other values by now",
+    "added": "rows have come that are picked",
+    "deleted": "rows are no longer picked",
+}
+
+
+def fresh_rows(
+    question: Question, sample: CleanedSample, schema: pa.Schema, confidence: float
+) -> Answer:
+    """The rows, those of the sample put right; how many others are not is estimated in the details."""
+    key = sample.upkeep.table.key
+    found = selected_rows(
+        sample.spark,
+        carrying(question.rows, WHOLE, key),
+        carrying(question.rows, CHANGES, (*key, HASH, SIGN)),
+        [carried(name) for name in key],
+        HASH,
+        SIGN,
+        sample.frames(),
+    )
+    counts = {
+        name: _estimated(sums, sample.ratio, confidence) for name, sums in found.counts.items()
+    }
+    notes = [_told(name, *counts[name]) for name in _TOLD]
+    arrays = [
+        values.cast(field.type) for values, field in zip(found.rows.columns, schema, strict=True)
+    ]
+    whole = sample.ratio >= 1
+    return Answer(
+        pa.Table.from_arrays(arrays, schema=schema),
+        sample.method([True]),
+        confidence=confidence,
+        progress=sample.ratio,
+        final=whole,
+        as_of=sample.as_of,
+        details={"sample": sample.ratio, "counts": counts, "notes": [] if whole else notes},
+    )
+
+
+def _estimated(
+    sums: tuple[float, float, float, float], ratio: float, confidence: float
+) -> tuple[float | None, ...]:
+    """How many rows of the whole view there are, and between what and what."""
+    number, total, squares, fourth = sums
+    powers = np.zeros((len(POWERS), 1))
+    powers[0], powers[3] = squares, fourth
+    drawn = Drawn(np.array([[total], [0.0], [0.0]]), powers, np.array([number]))
+    nothing = np.zeros((3, 1)), drawn
+    one = estimates("count", nothing, nothing, ratio, confidence, "aqp")
+    return tuple(
+        None if np.isnan(v[0]) else max(0.0, float(v[0])) for v in (one.value, one.low, one.high)
+    )
+
+
+def _told(
+    name: str, value: float | None = None, low: float | None = None, high: float | None = None
+) -> str:
+    if low is None or high is None:
+        return f"about {value or 0:,.0f} {_TOLD[name]}, those of the sample already put right"
+    return f"{low:,.0f} to {high:,.0f} {_TOLD[name]}, those of the sample already put right"

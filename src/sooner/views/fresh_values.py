@@ -1,0 +1,190 @@
+"""Percentiles and extremes of a stale view as if it were fresh, from the sampled values themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from sooner.engine.view_totals import aligned_values, put_right
+from sooner.statistics.arrays import Floats, Integers
+from sooner.views.cells import floats
+from sooner.views.cleaned_sample import BEFORE, CHANGES, WHOLE, CleanedSample
+from sooner.views.deltas import SIGN
+from sooner.views.estimates import Estimate, Estimates, Estimator
+from sooner.views.extremes import extreme_estimate
+from sooner.views.quantile_estimates import are_few, quantile_estimate
+from sooner.views.question import Measure, Question, carried, carrying
+from sooner.views.unit import HASH, Portion
+
+# Values that are held here; of more a smaller share of the hash is taken.
+_MOST_VALUES = 400_000
+
+
+@dataclass(frozen=True)
+class Found:
+    """Estimates of one measure by group; of an extreme, how likely a row is beyond it."""
+
+    estimates: Estimates
+    beyond: Floats | None = None
+
+
+def fresh_values(
+    question: Question,
+    sample: CleanedSample,
+    groups: pa.Table,
+    stale: Mapping[str, Floats],
+    confidence: float,
+    estimator: Estimator,
+) -> dict[str, Found]:
+    """Of each percentile and extreme, by the keys in ``groups``; ``stale`` is what the view says itself."""
+    upkeep = sample.upkeep
+    expected = (upkeep.table.facts.rows or 0) * sample.ratio
+    ratio = sample.ratio * min(1.0, _MOST_VALUES / max(1.0, expected))
+    asked = {one.name: one for one in question.measures if one.name in stale}
+    values = _Values(question, sample, groups, ratio, asked)
+    found = {}
+    for name, one in asked.items():
+        if one.extreme is not None:
+            found[name] = _extremes(one, stale[name], values)
+        else:
+            found[name] = Found(_percentiles(one, stale[name], values, confidence, estimator))
+    return found
+
+
+class _Values:
+    """What sampled rows had before and have after, by group."""
+
+    def __init__(
+        self,
+        question: Question,
+        sample: CleanedSample,
+        groups: pa.Table,
+        ratio: float,
+        asked: Mapping[str, Measure],
+    ) -> None:
+        self.ratio = ratio
+        self._question, self._sample, self._groups, self._asked = question, sample, groups, asked
+        self._put_right: dict[str, Floats] | None = None
+        key = sample.upkeep.table.key
+        self._found = aligned_values(
+            sample.spark,
+            question.keys,
+            {
+                "old": carrying(question.rows, BEFORE, (*key, HASH)),
+                "changed": carrying(question.rows, CHANGES, (*key, HASH, SIGN)),
+            },
+            [*(carried(name) for name in key), HASH],
+            {f"v{place}": one.value_sql for place, one in enumerate(asked.values())},
+            SIGN,
+            sample.frames(ratio),
+        )
+        of = groups_of(groups, self._found.select(range(len(question.keys))))
+        hashes = np.asarray(self._found.column(HASH).to_numpy(), np.int64)
+        drawn = Portion(high=ratio).holds_each(hashes)
+        self._places = {
+            "all": _places(of, np.ones_like(drawn), groups.num_rows),
+            # Outliers are not drawn: they have no place among values of which each stands for many.
+            "drawn": _places(of, drawn, groups.num_rows),
+        }
+        unit = sample.upkeep.unit
+        # Rows that are drawn together are fewer draws than there are rows.
+        self.each_alone = unit is not None and set(unit.columns) == set(key)
+
+    def of(self, name: str, which: str) -> list[tuple[Floats, Floats]]:
+        """Of each group the values before and after, not a number where there is no row."""
+        place = list(self._asked).index(name)
+        old, new = (floats(self._found.column(f"v{place}_{end}")) for end in ("old", "new"))
+        return [(old[places], new[places]) for places in self._places[which]]
+
+    def put_right(self, name: str) -> Floats:
+        """Of each group what the stale view says once the sampled rows in it have been put right."""
+        if self._put_right is None:
+            key, keys = self._sample.upkeep.table.key, self._question.keys
+            percentiles = {one.name: one for one in self._asked.values() if one.extreme is None}
+            table = put_right(
+                self._sample.spark,
+                keys,
+                carrying(self._question.rows, WHOLE, key),
+                carrying(self._question.rows, CHANGES, (*key, SIGN)),
+                [carried(each) for each in key],
+                [f"CAST({one.sql} AS DOUBLE)" for one in percentiles.values()],
+                SIGN,
+                self._sample.frames(),
+            )
+            of = groups_of(self._groups, table.select(range(len(keys))))
+            self._put_right = {}
+            for place, each in enumerate(percentiles, len(keys)):
+                values = np.full(self._groups.num_rows, np.nan)
+                values[of] = floats(table.column(place))
+                self._put_right[each] = values
+        return self._put_right[name]
+
+
+def _extremes(one: Measure, stale: Floats, values: _Values) -> Found:
+    assert one.extreme is not None
+    found = [
+        extreme_estimate(one.extreme, _known(base), old, new)
+        for base, (old, new) in zip(stale, values.of(one.name, "all"), strict=True)
+    ]
+    nothing = np.full(len(found), np.nan)
+    estimated = np.array([_or_nan(each.value) for each in found])
+    by = np.ones(len(found), bool)
+    beyond = np.array([_or_nan(each.probability) for each in found])
+    return Found(Estimates(estimated, nothing, nothing, by), beyond)
+
+
+def _percentiles(
+    one: Measure, stale: Floats, values: _Values, confidence: float, estimator: Estimator
+) -> Estimates:
+    share = one.share
+    assert share is not None
+    pairs = values.of(one.name, "drawn")
+    small = values.ratio < 1 and any(are_few(share, *pair) for pair in pairs)
+    put_right_ = values.put_right(one.name) if small else stale
+    found: list[Estimate] = [
+        quantile_estimate(
+            share, _known(base), old, new, values.ratio, confidence, estimator, put_right=_known(to)
+        )
+        for base, to, (old, new) in zip(stale, put_right_, pairs, strict=True)
+    ]
+    value, low, high = (
+        np.array([_or_nan(getattr(each, end)) for each in found])
+        for end in ("value", "low", "high")
+    )
+    if values.ratio < 1 and not values.each_alone:
+        low, high = np.full_like(low, np.nan), np.full_like(high, np.nan)
+    return Estimates(value, low, high, np.array([each.by == "corr" for each in found]))
+
+
+def groups_of(groups: pa.Table, rows: pa.Table) -> Integers:
+    """For each of some rows of keys which row of ``groups`` has the same; all of them are there."""
+    if not rows.num_columns:
+        return np.zeros(rows.num_rows, np.int64)
+    codes = np.zeros(groups.num_rows + rows.num_rows, np.int64)
+    for name in range(rows.num_columns):
+        both = pa.chunked_array([*groups.column(name).chunks, *rows.column(name).chunks])
+        each = both.combine_chunks().dictionary_encode(null_encoding="encode")
+        codes = codes * len(each.dictionary) + np.asarray(each.indices.to_numpy(), np.int64)
+        codes = np.unique(codes, return_inverse=True)[1]
+    place = np.zeros(len(codes), np.int64)
+    place[codes[: groups.num_rows]] = np.arange(groups.num_rows)
+    return place[codes[groups.num_rows :]]
+
+
+def _places(of: Integers, wanted: Any, number: int) -> Sequence[Integers]:
+    """For each group the places of its wanted rows."""
+    some = np.flatnonzero(wanted)
+    order = some[np.argsort(of[some], kind="stable")]
+    return np.split(order, np.searchsorted(of[order], np.arange(1, number)))
+
+
+def _known(value: float) -> float | None:
+    return None if np.isnan(value) else float(value)
+
+
+def _or_nan(value: float | None) -> float:
+    return np.nan if value is None else value
