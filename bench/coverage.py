@@ -31,12 +31,12 @@ from sooner.progressive.gates import CannotGate
 from sooner.progressive.hints import join_hints
 from sooner.progressive.partials import Scaling
 from sooner.progressive.parts import CannotStream, State, stream_name
-from sooner.progressive.places import places
 from sooner.progressive.reading import Keeper, Reading
 from sooner.progressive.request import Request
 from sooner.progressive.states import Kept
 from sooner.progressive.streams import Stream, choose_stream
 from sooner.progressive.top import over_estimates
+from sooner.statistics.places import places
 from sooner.storage.layout import BLOCK, REPLICATE
 
 SHARES = (0.02, 0.1, 0.5)

@@ -22,7 +22,7 @@ from sooner.progressive.estimates import Rows, Varying
 from sooner.progressive.evaluate import NotNumeric
 from sooner.progressive.gates import CannotGate
 from sooner.progressive.parts import CannotStream
-from sooner.progressive.places import places
+from sooner.statistics.places import places
 
 ERROR = 0.01
 

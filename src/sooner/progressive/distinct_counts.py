@@ -17,11 +17,11 @@ from sooner.algebra import Relation
 from sooner.progressive.estimates import Column, DistinctCount, Rows, certain_rows
 from sooner.progressive.partials import Scaling
 from sooner.progressive.parts import State
-from sooner.progressive.places import places
 from sooner.progressive.states import Kept
 from sooner.progressive.unseen import unseen_share
 from sooner.statistics import leave_one_out, leave_one_out_distinct, maybe_skewed
 from sooner.statistics.arrays import Booleans, Floats, Integers
+from sooner.statistics.places import places
 from sooner.storage.layout import REPLICATE
 
 # Beyond so many values their replicates are not kept, and only what was seen is certain.

@@ -28,11 +28,11 @@ from sooner.progressive.gates import (
 )
 from sooner.progressive.partials import Scaling
 from sooner.progressive.parts import State
-from sooner.progressive.places import places
 from sooner.progressive.presummed import presummed, shared_fate
 from sooner.progressive.ranges import Values, narrowed, no_ranges, values_of
 from sooner.progressive.states import Kept, TooManyRows, nullable
 from sooner.progressive.versions import Sums, replicate_of, versions_of
+from sooner.statistics.places import places
 from sooner.storage.layout import REPLICATE
 
 _MOST_WAITING = 2_000_000

@@ -15,7 +15,7 @@ from sooner.algebra.scalar import column
 from sooner.engine.streaming import Streaming
 from sooner.progressive.decomposed import Late
 from sooner.progressive.estimates import Deferred, Rows
-from sooner.progressive.places import places
+from sooner.statistics.places import places
 
 _WANTED = "__wanted"
 _LISTED = 500

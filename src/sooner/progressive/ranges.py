@@ -17,10 +17,10 @@ from sqlglot import exp
 from sooner.progressive.estimates import Column, Extreme, Rows, Varying
 from sooner.progressive.gates import Gate, range_columns
 from sooner.progressive.numbers import numbers
-from sooner.progressive.places import places
 from sooner.progressive.top import item, over_estimates
 from sooner.statistics import effective_replicates, jackknife_error
 from sooner.statistics.arrays import Floats
+from sooner.statistics.places import places
 
 # iOLAP's range, to which the slack is added.
 _ERRORS = 2.5

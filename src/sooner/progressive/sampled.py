@@ -22,12 +22,12 @@ from sooner.progressive.estimates import Rows, Varying, certain_rows
 from sooner.progressive.numbers import numbers
 from sooner.progressive.partials import Scaling
 from sooner.progressive.parts import CannotStream, State
-from sooner.progressive.places import places
 from sooner.progressive.resampled import resampled
 from sooner.progressive.samplers import MOST_ROWS, FunctionOf, QuantileOf, Sampler
 from sooner.progressive.states import Kept
 from sooner.progressive.woodruff import Woodruff
 from sooner.statistics import sample_of
+from sooner.statistics.places import places
 from sooner.storage.layout import REPLICATE
 
 # The rows of a table that are read at once for a sample; a block is always read as a whole.

@@ -16,10 +16,10 @@ from sooner.algebra import Aggregate, Item, Limit, Relation, Sort
 from sooner.progressive.estimates import Column, Extreme, Rows, Varying, certain_rows
 from sooner.progressive.partials import Accumulator, Scaling, accumulator
 from sooner.progressive.parts import CannotStream, State
-from sooner.progressive.places import places
 from sooner.progressive.unseen import unseen_share
 from sooner.statistics import growth, shared_growth
 from sooner.statistics.arrays import Floats
+from sooner.statistics.places import places
 from sooner.storage.layout import REPLICATE
 
 # Beyond this many groups their replicates are not kept, and intervals are unknown.

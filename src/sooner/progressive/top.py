@@ -15,9 +15,9 @@ from sooner.algebra.scalar import Scalar, SortKey, columns_of, conjuncts, is_col
 from sooner.progressive.estimates import Column, Deferred, Extreme, Guess, Rows, Varying, weaker
 from sooner.progressive.evaluate import NotNumeric, evaluate
 from sooner.progressive.numbers import numbers
-from sooner.progressive.places import places
 from sooner.statistics import effective_replicates, jackknife_error
 from sooner.statistics.arrays import Floats
+from sooner.statistics.places import places
 
 # A ratio needs more replicates than a total (progressive.md §4).
 _FEWEST_FOR_SEVERAL = 12

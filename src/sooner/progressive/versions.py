@@ -12,10 +12,10 @@ import pyarrow as pa
 from sooner.progressive.gates import Gate
 from sooner.progressive.numbers import numbers
 from sooner.progressive.partials import Scaling
-from sooner.progressive.places import places
 from sooner.progressive.ranges import Values, compare
 from sooner.statistics import all_but_one, scale_up
 from sooner.statistics.arrays import Floats
+from sooner.statistics.places import places
 from sooner.storage.layout import REPLICATE
 
 

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from sooner.engine.view_totals import aligned_values, put_right
 from sooner.statistics.arrays import Floats, Integers
+from sooner.statistics.places import places
 from sooner.views.cells import floats
 from sooner.views.cleaned_sample import BEFORE, CHANGES, WHOLE, CleanedSample
 from sooner.views.deltas import SIGN
@@ -82,13 +83,13 @@ class _Values:
             SIGN,
             sample.frames(ratio),
         )
-        of = groups_of(groups, self._found.select(range(len(question.keys))))
+        of = places(groups, self._found.select(range(len(question.keys))))
         hashes = np.asarray(self._found.column(HASH).to_numpy(), np.int64)
         drawn = Portion(high=ratio).holds_each(hashes)
         self._places = {
-            "all": _places(of, np.ones_like(drawn), groups.num_rows),
+            "all": _by_group(of, np.ones_like(drawn), groups.num_rows),
             # Outliers are not drawn: they have no place among values of which each stands for many.
-            "drawn": _places(of, drawn, groups.num_rows),
+            "drawn": _by_group(of, drawn, groups.num_rows),
         }
         unit = sample.upkeep.unit
         # Rows that are drawn together are fewer draws than there are rows.
@@ -98,7 +99,7 @@ class _Values:
         """Of each group the values before and after, not a number where there is no row."""
         place = list(self._asked).index(name)
         old, new = (floats(self._found.column(f"v{place}_{end}")) for end in ("old", "new"))
-        return [(old[places], new[places]) for places in self._places[which]]
+        return [(old[one], new[one]) for one in self._places[which]]
 
     def put_right(self, name: str) -> Floats:
         """Of each group what the stale view says once the sampled rows in it have been put right."""
@@ -115,7 +116,7 @@ class _Values:
                 SIGN,
                 self._sample.frames(),
             )
-            of = groups_of(self._groups, table.select(range(len(keys))))
+            of = places(self._groups, table.select(range(len(keys))))
             self._put_right = {}
             for place, each in enumerate(percentiles, len(keys)):
                 values = np.full(self._groups.num_rows, np.nan)
@@ -160,22 +161,7 @@ def _percentiles(
     return Estimates(value, low, high, np.array([each.by == "corr" for each in found]))
 
 
-def groups_of(groups: pa.Table, rows: pa.Table) -> Integers:
-    """For each of some rows of keys which row of ``groups`` has the same; all of them are there."""
-    if not rows.num_columns:
-        return np.zeros(rows.num_rows, np.int64)
-    codes = np.zeros(groups.num_rows + rows.num_rows, np.int64)
-    for name in range(rows.num_columns):
-        both = pa.chunked_array([*groups.column(name).chunks, *rows.column(name).chunks])
-        each = both.combine_chunks().dictionary_encode(null_encoding="encode")
-        codes = codes * len(each.dictionary) + np.asarray(each.indices.to_numpy(), np.int64)
-        codes = np.unique(codes, return_inverse=True)[1]
-    place = np.zeros(len(codes), np.int64)
-    place[codes[: groups.num_rows]] = np.arange(groups.num_rows)
-    return place[codes[groups.num_rows :]]
-
-
-def _places(of: Integers, wanted: Any, number: int) -> Sequence[Integers]:
+def _by_group(of: Integers, wanted: Any, number: int) -> Sequence[Integers]:
     """For each group the places of its wanted rows."""
     some = np.flatnonzero(wanted)
     order = some[np.argsort(of[some], kind="stable")]

@@ -1,4 +1,4 @@
-"""Sampled values are found by their group: whatever the keys are."""
+"""Rows find their group, whatever the keys are."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from sooner.views.fresh_values import groups_of
+from sooner.statistics.places import places
 
 KEYS: dict[str, Sequence[Any]] = {
     "numbers": [3, 1, None, -(2**62)],
@@ -38,10 +38,13 @@ def test_rows_meet_their_group(names: tuple[str, ...]) -> None:
 
     # In several chunks, as Spark gives them.
     chunked = pa.concat_tables([table(rows[:300]), table(rows[300:])])
-    found = groups_of(table(groups), chunked)
+    found = places(table(groups), chunked)
     assert [groups[place] for place in found] == rows
+    # A group that is not there has no place.
+    found = places(table(groups[1:]), chunked)
+    assert [place < 0 for place in found] == [row == groups[0] for row in rows]
 
 
 def test_without_keys_there_is_one_group() -> None:
     rows = pa.table({"x": [1, 2, 3]})
-    assert groups_of(rows.select([]), rows.select([])).tolist() == [0, 0, 0]
+    assert places(rows.select([]), rows.select([])).tolist() == [0, 0, 0]
