@@ -19,6 +19,7 @@ import pyarrow as pa
 from sooner.algebra import Relation, Scan
 from sooner.algebra.schema import Column
 from sooner.progressive.estimates import Rows, Varying, certain_rows
+from sooner.progressive.exact_gates import passing_here
 from sooner.progressive.gates import (
     UNDECIDED,
     CannotGate,
@@ -154,8 +155,12 @@ class Gated:
         return self._passed.merged(waiting, by).select(waiting.column_names)
 
     def _pass(self, rows: pa.Table) -> None:
+        self._passed.add(self._shown(rows))
+
+    def _shown(self, rows: pa.Table) -> pa.Table:
+        """Rows without what is only there for the gates."""
         hidden = {*self._hidden, *([REPLICATE] if self.state.aggregate is None else ())}
-        self._passed.add(rows.drop_columns([n for n in rows.column_names if n in hidden]))
+        return rows.select([name for name in rows.column_names if name not in hidden])
 
     @property
     def waiting(self) -> int:
@@ -217,9 +222,13 @@ class Gated:
 
     def exact(self, tables: Mapping[str, pa.Table], reader: Reader) -> pa.Table:
         """The state's value once everything has been read and the other states are exact."""
-        rows = self._passing(tables, reader)
+        assert self._waiting is not None
+        passes = passing_here(self._waiting, self.state.gates, tables)
         whole = copy.copy(self._passed)
-        whole.add(rows)
+        if passes is None:
+            whole.add(self._passing(tables, reader))
+        else:
+            whole.add(self._shown(self._waiting.filter(pa.array(passes))))
         return whole.exact()
 
     def guessed(self, scaling: Scaling, tables: Mapping[str, pa.Table], reader: Reader) -> Rows:
@@ -230,10 +239,9 @@ class Gated:
 
     def _passing(self, tables: Mapping[str, pa.Table], reader: Reader) -> pa.Table:
         assert self._waiting is not None
-        hidden = {*self._hidden, *([REPLICATE] if self.state.aggregate is None else ())}
         names = self._waiting.column_names
         scan = Scan(f"__waiting{self.state.name}", tuple(names), tuple(Column(n) for n in names))
-        plan = passing(scan, self.state.gates, [name for name in names if name not in hidden])
+        plan = passing(scan, self.state.gates, self._shown(self._waiting).column_names)
         return reader.finish(plan, {**tables, scan.table: self._waiting})
 
     def estimated(self, scaling: Scaling) -> Rows:
