@@ -41,6 +41,8 @@ QUERIES: dict[str, tuple[str, tuple[str, ...] | None]] = {
     "slow buffering": (SLOW, ("lineitem",)),
     **{f"Q{number}": (tpch.query(number), None) for number in (11, 17, 18, 20, 22)},
 }
+# Of a query of some seconds a single run may have a step that the machine held up.
+_RUNS = 3
 # The nested ones.
 SESSION_QUERIES = ("SBI", "C1", "C2", "C4", "C6", "C7")
 
@@ -214,7 +216,9 @@ def compare(
 ) -> dict[str, float]:
     run = Run(database, text, request, gated=True)
     run.total()  # compiled and cached by the file system
-    seconds, state = run.total()
+    runs = [run.total() for _ in range(_RUNS)]
+    seconds = statistics.median(one for one, _ in runs)
+    state = {key: statistics.median(one[key] for _, one in runs) for key in runs[0][1]}
     with run.open() as (_, _, stream):
         rows = max(one.rows for one in stream.scans.values())
     found = {"ours": seconds, **state, "judged_share": state["judged_per_read"] / rows}

@@ -15,6 +15,7 @@ from sooner.statistics.places import places
 
 KEYS: dict[str, Sequence[Any]] = {
     "numbers": [3, 1, None, -(2**62)],
+    "whole": [3, -1, 2**62],
     "texts": ["b", None, "", "a"],
     "days": [date(2024, 2, 29), None, date(1, 1, 1)],
     "decimals": [Decimal("1.10"), Decimal("-1.10"), None],

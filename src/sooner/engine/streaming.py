@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from sooner.algebra.relation import Join, Map, Relation, Scan
+from sooner.algebra.traversal import walk
 from sooner.engine.exact import arrow_schema
 from sooner.engine.failures import plain_errors
 from sooner.engine.frames import from_own_arrow
@@ -214,8 +215,11 @@ class Streaming:
 
     def finish(self, plan: Relation, states: Mapping[str, pa.Table]) -> pa.Table:
         """The rows a plan gives over local tables that stand for its states."""
+        read = {node.table for node in walk(plan) if isinstance(node, Scan)}
+        read |= {other for name, (other, _, _) in self._beside.items() if name in read}
         for name, table in states.items():
-            self.provide(name, table)
+            if name in read:  # others may have millions of rows
+                self.provide(name, table)
         return self.run(plan, ())
 
     def cancel(self) -> None:

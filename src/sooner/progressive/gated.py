@@ -37,6 +37,8 @@ from sooner.statistics.places import places
 from sooner.storage.layout import REPLICATE
 
 _MOST_WAITING = 2_000_000
+# Merging that leaves more than this share of the waiting rows is put off.
+_FEW_ALIKE = 0.9
 # An aggregate for each key is biased while its keys hold few rows; 30 keys fill 20 of 32 replicates.
 _REPLICATES_OF_A_KEY = 20 / 32
 # Nested values need more replicates than a total (progressive.md §4).
@@ -87,6 +89,7 @@ class Gated:
         self._slack = slack
         self._passed = Kept(replace(state, gates=()), schema, replicates)
         self._waiting: pa.Table | None = None
+        self._next_merge = 0
         self._batches: list[Collection[int]] = []
         self._ranges = [
             tuple(
@@ -141,7 +144,9 @@ class Gated:
         self._pass(batch.filter(pa.array(~undecided)))
         waiting = batch.filter(pa.array(undecided))
         if self._waiting is not None:
-            waiting = self._alike(pa.concat_tables([self._waiting, waiting]))
+            waiting = pa.concat_tables([self._waiting, waiting])
+            if waiting.num_rows > min(self._next_merge, _MOST_WAITING):
+                waiting = self._alike(waiting)
         if waiting.num_rows > _MOST_WAITING:
             raise TooManyRows(f"{waiting.num_rows:,} rows wait for a value that is still open")
         self._waiting = waiting
@@ -152,7 +157,11 @@ class Gated:
         if aggregate is None:
             return waiting
         by = shared_fate(aggregate.keys, self.state.gates)
-        return self._passed.merged(waiting, by).select(waiting.column_names)
+        found = self._passed.merged(waiting, by).select(waiting.column_names)
+        # Where hardly any two are alike, looking for them after every batch would be most of the time.
+        few = found.num_rows > _FEW_ALIKE * waiting.num_rows
+        self._next_merge = 2 * found.num_rows if few else 0
+        return found
 
     def _pass(self, rows: pa.Table) -> None:
         self._passed.add(self._shown(rows))

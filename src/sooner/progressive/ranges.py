@@ -58,7 +58,10 @@ class Values:
 
 @dataclass(frozen=True)
 class Ranges:
-    """A low and a high end for each check (a row) and key (a column); infinite where nothing is known."""
+    """A low and a high end for each check (a row) and key (a column); infinite where nothing is known.
+
+    Keys of which nothing is known are left out.
+    """
 
     keys: pa.Table
     low: Floats
@@ -82,13 +85,10 @@ class Ranges:
         return True
 
     def table(self, gate: Gate) -> pa.Table:
-        """The ranges as a batch reads them, those that say nothing left out."""
-        said = np.isfinite(self.low).any(axis=0) | np.isfinite(self.high).any(axis=0)
-        chosen = np.flatnonzero(said) if gate.keys else np.arange(1)
-        columns = [column.take(pa.array(chosen)) for column in self.keys.columns]
+        """The ranges as a batch reads them."""
+        columns = list(self.keys.columns)
         for low, high in zip(self.low, self.high, strict=True):
-            columns.append(_ends(low[chosen] - _slip(low[chosen])))
-            columns.append(_ends(high[chosen] + _slip(high[chosen])))
+            columns += [_ends(low - _slip(low)), _ends(high + _slip(high))]
         return pa.Table.from_arrays(columns, names=list(range_columns(gate)))
 
     def decisions(
@@ -152,7 +152,11 @@ def narrowed(old: Ranges, values: Values, progress: float, slack: float) -> Rang
     at = places(values.keys, old.keys) if old.keys.num_columns else np.arange(old.low.shape[1])
     low[:, at] = np.fmax(low[:, at], old.low)
     high[:, at] = np.fmin(high[:, at], old.high)
-    return Ranges(values.keys, low, high)
+    if not values.keys.num_columns:
+        return Ranges(values.keys, low, high)
+    # Of a million keys often nothing can be said: then nobody need look for them.
+    said = np.flatnonzero((np.isfinite(low) | np.isfinite(high)).any(axis=0))
+    return Ranges(values.keys.take(pa.array(said)), low[:, said], high[:, said])
 
 
 def compare(comparison: type[exp.Expr], ours: Floats, theirs: Floats) -> npt.NDArray[np.bool_]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from time import perf_counter
 from typing import TypeAlias, TypeVar
 
@@ -288,7 +288,12 @@ class Reading:
         mine = self.named(names)
         gated = [one for one in mine if isinstance(one, Gated)]
         if gated:
-            self.estimates(names)  # what was decided by ranges that do not hold is taken back
+            # What was decided by ranges that do not hold is taken back.
+            last = gated[-1]
+            before = self.estimates([one.state.name for one in mine[: mine.index(last)]])
+            if last.state.name not in self._estimates:
+                with suppress(NotNumeric):
+                    last.settle(before, self.progress(self.stream.scans), self.streaming)
             if not all(one.is_sure for one in gated):
                 return None
         found: dict[str, pa.Table] = {}
