@@ -31,8 +31,9 @@ def prepared_sessions(database: sooner.Database, rows: int, scrambled: bool) -> 
     sessions.register_functions(database.spark)
     if not database.tables():
         file = ROOT / ".demo" / f"sessions-{rows}.parquet"
-        table = sessions.make_sessions(rows).sort_by("day")
-        pq.write_table(table, file, row_group_size=max(1, rows // 100))
+        if not file.exists():  # another home may have it registered
+            table = sessions.make_sessions(rows).sort_by("day")
+            pq.write_table(table, file, row_group_size=max(1, rows // 100))
         database.register("sessions", file, key="session_id")
         if scrambled:
             database.scramble("sessions", "session_id", blocks=128)

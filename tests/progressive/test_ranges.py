@@ -79,6 +79,18 @@ def test_ranges_grow_with_slack_and_only_get_narrower() -> None:
     assert np.allclose([later.low[0, 0], later.high[0, 0]], [40.5, 49.0])
 
 
+def test_the_last_rows_get_no_narrower_range() -> None:
+    """A value of thirty rows of which two are unread moves further than their share of the error."""
+
+    def width(progress: float) -> float:
+        values = Values(NOTHING, 1, (spread([40.0], 2.0),))
+        found = narrowed(no_ranges(SLOW, {}), values, progress, slack=2.0)
+        return float(found.high[0, 0] - found.low[0, 0])
+
+    assert width(0.5) == pytest.approx(width(0.0) * np.sqrt(0.5))
+    assert width(0.95) == width(0.5)
+
+
 def test_few_replicates_give_no_range() -> None:
     thin = spread([40.0], 2.0)
     few = np.where(np.arange(32) < 11, 1.0, 0.0)[None, :]

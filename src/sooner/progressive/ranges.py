@@ -28,6 +28,8 @@ _ERRORS = 2.5
 _MOST_KEYS = 1_000
 _MOST_CERTAIN_KEYS = 50_000
 _FEWEST_REPLICATES = 12
+# The last rows of a key are so few that they do not average out: ranges stay as wide as with half unread.
+_MOST_READ = 0.5
 # Decimals are compared as floating numbers, which may be off by the last digit.
 _ROUNDING = 1e-9
 
@@ -143,7 +145,7 @@ def narrowed(old: Ranges, values: Values, progress: float, slack: float) -> Rang
                 low[check] = column.certain_low
             if len(column.theta) > 2 and values.count <= _MOST_KEYS:
                 enough = values.replicates(check) >= _FEWEST_REPLICATES
-                reach = (_ERRORS + slack) * jackknife_error(column.theta, progress)
+                reach = (_ERRORS + slack) * jackknife_error(column.theta, min(progress, _MOST_READ))
                 known = enough & np.isfinite(reach)
                 low[check] = np.where(
                     known, np.fmax(low[check], column.theta[0] - reach), low[check]
