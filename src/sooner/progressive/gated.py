@@ -37,8 +37,8 @@ from sooner.statistics.places import places
 from sooner.storage.layout import REPLICATE
 
 _MOST_WAITING = 2_000_000
-# Merging that leaves more than this share of the waiting rows is put off.
-_FEW_ALIKE = 0.9
+# Merging that leaves more than this share of more than so many waiting rows is put off.
+_FEW_ALIKE, _MANY_WAITING = 0.9, 100_000
 # An aggregate for each key is biased while its keys hold few rows; 30 keys fill 20 of 32 replicates.
 _REPLICATES_OF_A_KEY = 20 / 32
 # Nested values need more replicates than a total (progressive.md §4).
@@ -158,9 +158,9 @@ class Gated:
             return waiting
         by = shared_fate(aggregate.keys, self.state.gates)
         found = self._passed.merged(waiting, by).select(waiting.column_names)
-        # Where hardly any two are alike, looking for them after every batch would be most of the time.
-        few = found.num_rows > _FEW_ALIKE * waiting.num_rows
-        self._next_merge = 2 * found.num_rows if few else 0
+        # Where hardly two of many are alike, looking for them after every batch would be most of the time.
+        rare = found.num_rows > max(_MANY_WAITING, _FEW_ALIKE * waiting.num_rows)
+        self._next_merge = 2 * found.num_rows if rare else 0
         return found
 
     def _pass(self, rows: pa.Table) -> None:
