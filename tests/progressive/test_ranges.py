@@ -88,7 +88,7 @@ def test_the_last_rows_get_no_narrower_range() -> None:
         return float(found.high[0, 0] - found.low[0, 0])
 
     assert width(0.5) == pytest.approx(width(0.0) * np.sqrt(0.5))
-    assert width(0.95) == width(0.5)
+    assert width(0.98) == width(0.85) == pytest.approx(width(0.0) * np.sqrt(0.15))
 
 
 def test_few_replicates_give_no_range() -> None:

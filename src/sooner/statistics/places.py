@@ -26,8 +26,9 @@ def places(groups: pa.Table, rows: pa.Table) -> npt.NDArray[np.int64]:
     if len(alike) == 1 and pa.types.is_integer(groups.schema.types[0]):
         there, asked = groups.column(0), alike[0]
         if not there.null_count and not asked.null_count:
-            # The common case of a million keys, in two thirds of the time.
-            return np.asarray(pd.Index(there.to_numpy()).get_indexer(asked.to_numpy()), np.int64)
+            index = pd.Index(there.to_numpy())
+            if index.is_unique:  # the common case of a million keys, in two thirds of the time
+                return np.asarray(index.get_indexer(asked.to_numpy()), np.int64)
     both = pa.concat_tables(
         [groups, pa.Table.from_arrays(alike, schema=groups.schema.remove_metadata())]
     )
