@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import atexit
 import shutil
 import sys
+from functools import cache
 from pathlib import Path
 
 import duckdb
@@ -14,7 +16,6 @@ sys.path.append(str(Path(__file__).resolve().parent.parent.parent / "bench"))
 from skewed_tpch import KEYS, SHARES, TABLES, Split, generate, rows_in, split
 
 SCALE = 0.01
-CONNECTION = duckdb.connect()
 CHANGING = ("l_quantity", "l_extendedprice", "l_discount")
 
 
@@ -46,11 +47,17 @@ def skewed(home: Path) -> Path:
     return generate(SCALE, 4, home=home)
 
 
+@cache
+def _connection() -> duckdb.DuckDBPyConnection:
+    atexit.register(_connection.cache_clear)  # DuckDB complains of what is open at the end
+    return duckdb.connect(config={"threads": 1})
+
+
 def ask(text: str, **folders: Path) -> list[tuple[object, ...]]:
     """The answer to a query over folders of Parquet files."""
     for name, folder in folders.items():
-        CONNECTION.read_parquet(str(folder / "*.parquet")).create_view(name, replace=True)
-    return CONNECTION.execute(text).fetchall()
+        _connection().read_parquet(str(folder / "*.parquet")).create_view(name, replace=True)
+    return _connection().execute(text).fetchall()
 
 
 def number(text: str, **folders: Path) -> float:
