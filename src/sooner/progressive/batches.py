@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import numpy.typing as npt
 
@@ -40,12 +42,14 @@ def batches(
     >>> [len(batch) for batch in batches(128, seed=7, block_bytes=3e6, static_bytes=15e6)]
     [10, 20, 40, 50, 8]
     >>> [len(batch) for batch in batches(8, seed=7, count=3)]
-    [3, 3, 2]
+    [3, 2, 3]
     """
     order = [int(block) for block in random_order(blocks, seed)]
     if count is not None:
-        parts = np.array_split(np.array(order), min(count, blocks))
-        return [tuple(int(block) for block in part) for part in parts]
+        # The larger ones evenly among the smaller: a step has a cost of its own, so that small last
+        # batches would look like rows that take longer.
+        ends = np.linspace(0, blocks, min(count, blocks) + 1).round().astype(int).tolist()
+        return [tuple(order[start:end]) for start, end in pairwise(ends)]
     largest = max(1, round(blocks * _LARGEST_SHARE), round(_WORTH_ITS_JOBS / max(1.0, block_bytes)))
     first = min(_MOST_FIRST_BYTES, max(_FIRST_BYTES, static_bytes * _OF_STATIC_BYTES))
     cheap = min(blocks * _FIRST_SHARE, first / max(1.0, block_bytes))

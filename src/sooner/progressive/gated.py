@@ -319,7 +319,7 @@ class Gated:
         assert self._values is not None
         for gate, values in zip(self.state.gates, self._values, strict=True):
             for check in range(len(gate.checks)):
-                seen = values.replicates(check)
+                seen = values.replicates(check).non_empty
                 fewest = _REPLICATES_OF_A_KEY * self._replicates if gate.keys else _FEWEST
                 if not len(seen) or np.median(seen) < fewest:
                     return False
