@@ -28,7 +28,9 @@ _ERRORS = 2.5
 # 200,000 ranges were left hundreds of times in a batch: with many keys only what is certain counts.
 _MOST_KEYS = 1_000
 _MOST_CERTAIN_KEYS = 50_000
-_FEWEST_REPLICATES = 12
+# Of a key with five rows all may be alike by chance, of a whole table hardly. A few row groups of a file
+# without a scramble are enough to decide by before a quarter of it is read.
+_FEWEST_REPLICATES, _FEWEST_OF_A_KEY = 6, 12
 # All keys together may leave their ranges so many times as often as one alone.
 _OFTENER = 10.0
 # Decimals are compared as floating numbers, which may be off by the last digit.
@@ -136,6 +138,7 @@ def narrowed(old: Ranges, values: Values, progress: float, slack: float) -> Rang
     """The ranges of the values as they look now, within the old ones."""
     low = np.full((len(values.columns), values.count), -np.inf)
     high = np.full((len(values.columns), values.count), np.inf)
+    fewest = _FEWEST_OF_A_KEY if values.keys.num_columns else _FEWEST_REPLICATES
     for check, column in enumerate(values.columns):
         if isinstance(column, Extreme):
             (high if column.least else low)[check] = _finite(
@@ -147,7 +150,7 @@ def narrowed(old: Ranges, values: Values, progress: float, slack: float) -> Rang
             if len(column.theta) > 2 and values.count <= _MOST_KEYS:
                 seen = values.replicates(check)
                 error = jackknife_error(column.theta, progress)
-                enough = (seen.non_empty >= _FEWEST_REPLICATES) & np.isfinite(error)
+                enough = (seen.non_empty >= fewest) & np.isfinite(error)
                 reach = error * _steps(_ERRORS + slack, seen.freedom, len(column.theta) - 1, enough)
                 known = enough & np.isfinite(reach)
                 low[check] = np.where(
