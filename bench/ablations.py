@@ -82,8 +82,7 @@ class Run:
                 seen.append({"progress": answer.progress, **answer.details})
         judged = [
             one.get("rows_judged_again", 0.0) / one["progress"]
-            for one in seen
-            if one["progress"] >= 0.25
+            for one in seen[-(-len(seen) // 4) :]  # the batches after the first quarter of them
         ]
         return times[-1][1], {
             "judged_per_read": max(judged, default=0.0),
