@@ -23,6 +23,7 @@ $(READY): pyproject.toml requirements.lock
 	@echo "Installing into .venv (some minutes the first time)"
 	@$(PY) -m pip install --quiet --use-pep517 --require-hashes -r requirements.lock
 	@$(PY) -m pip install --quiet --no-deps --no-build-isolation --editable .
+	@$(PY) -m compileall -q src # as pip does with all it does not install as editable
 	@touch $@
 
 demo: setup ## Answer a query on TPC-H data; SF=0.1 for a tenth of it; kept in .demo/

@@ -169,7 +169,7 @@ def _prepare(engine: Engine, place: str) -> str:
     with _writing(engine) as connection:
         # Another process may have made them since we looked.
         if not inspect(connection).has_table(meta.name):
-            metadata.create_all(connection)
+            metadata.create_all(connection, checkfirst=False)
             about = {"schema_version": str(SCHEMA_VERSION), "id": uuid.uuid4().hex}
             rows = [{"name": name, "value": value} for name, value in about.items()]
             connection.execute(insert(meta), rows)
