@@ -41,8 +41,8 @@ QUERIES: dict[str, tuple[str, tuple[str, ...] | None]] = {
     "slow buffering": (SLOW, ("lineitem",)),
     **{f"Q{number}": (tpch.query(number), None) for number in (11, 17, 18, 20, 22)},
 }
-# Of a query of some seconds a single run may have a step that the machine held up.
-_RUNS = 3
+# Of a query of some seconds a single run may have a step that the machine held up; not of one of minutes.
+_RUNS, _ENOUGH_SECONDS = 3, 100
 # The nested ones.
 SESSION_QUERIES = ("SBI", "C1", "C2", "C4", "C6", "C7")
 
@@ -215,13 +215,17 @@ def compare(
 ) -> dict[str, float]:
     run = Run(database, text, request, gated=True)
     run.total()  # compiled and cached by the file system
-    runs = [run.total() for _ in range(_RUNS)]
+    runs, again = [], []
+    for _ in range(_RUNS):
+        runs.append(run.total())
+        if sum(again) < _ENOUGH_SECONDS:
+            again.append(run.recomputed())
     seconds = statistics.median(one for one, _ in runs)
     state = {key: statistics.median(one[key] for _, one in runs) for key in runs[0][1]}
     with run.open() as (_, _, stream):
         rows = max(one.rows for one in stream.scans.values())
     found = {"ours": seconds, **state, "judged_share": state["judged_per_read"] / rows}
-    found["recomputed"] = run.recomputed()
+    found["recomputed"] = statistics.median(again)
     if not without_parts:
         return found
     found["outer read again"] = run.outer_again()

@@ -68,6 +68,8 @@ def batch_infos(stream: Stream, share: float) -> Mapping[str, TableInfo]:
         infos[stream_name(place)] = replace(info, facts=facts)
     for name, plan in stream.cut.statics.items():
         infos[name] = _static_info(plan, stream.infos)
+    for name, plan in stream.cut.commons.items():
+        infos[name] = _static_info(plan, infos)
     for state in stream.cut.states:
         for place in range(len(state.gates)):
             infos[range_name(state.name, place)] = TableInfo(facts=TableFacts(rows=_RANGES))

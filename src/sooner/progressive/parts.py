@@ -55,7 +55,7 @@ class State:
 class Cut:
     """The states, the static parts by name, and the top, whose scans name both.
 
-    ``commons`` are rows by name that several states read of every batch.
+    ``commons`` are rows by name that are read in several places of every batch.
     """
 
     top: Relation

@@ -26,6 +26,7 @@ from sooner.progressive.large_states import LargeState, outgrows
 from sooner.progressive.lookups import Lookup
 from sooner.progressive.partials import Scaling
 from sooner.progressive.parts import State, stream_name
+from sooner.progressive.read_once import read_once
 from sooner.progressive.request import Request
 from sooner.progressive.sampled import Function, Sampled, blocks_at_once
 from sooner.progressive.states import Kept
@@ -56,7 +57,8 @@ class Reading:
     ) -> None:
         """``functions`` are the user's aggregates, by name."""
         self.streaming = streaming
-        self.stream = stream
+        # Those who share a stream have found what they have in common.
+        self.stream = stream if is_shared else read_once(stream)
         self.kept: list[Keeper] = []
         self.start = perf_counter()
         # When to give up waiting for the next batch.

@@ -1,0 +1,182 @@
+"""Rows that a query reads in several places are read once, where they are few; and the answer stays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+import sqlglot
+from hypothesis import given
+from hypothesis import strategies as st
+from plan_oracle import Table, rows_of, table_of
+
+from sooner.algebra import Aggregate, Column, Filter, Item, Join, JoinKind, Relation, Scan, walk
+from sooner.algebra.scalar import column, columns_of, substitute
+from sooner.analysis import ColumnFacts, TableFacts, TableInfo
+from sooner.progressive.cut import cut
+from sooner.progressive.read_once import read_once
+from sooner.progressive.streams import Stream
+from sooner.storage.layout import REPLICATE
+
+
+@dataclass(frozen=True)
+class Named:
+    name: str
+
+
+@dataclass(frozen=True)
+class Streamed:
+    """As much of a streamed scan as is looked at."""
+
+    table: Named
+
+
+def facts(rows: int, **distinct: int) -> TableFacts:
+    columns = {name: ColumnFacts(nulls=0, distinct=n) for name, n in distinct.items()}
+    return TableFacts(rows=rows, columns=columns)
+
+
+INFOS = {
+    "sales": TableInfo(scrambles=(("k",),), facts=facts(100_000, k=1000)),
+    "items": TableInfo(key=("k",), scrambles=(("k",),), facts=facts(1000, k=1000, kind=50)),
+    "shops": TableInfo(key=("s",), facts=facts(1000, s=1000, kind=50)),
+}
+
+
+def scalar(text: str) -> sqlglot.exp.Expr:
+    found = sqlglot.parse_one(text, dialect="spark")
+    return substitute(found, {name: column(name) for name in columns_of(found)})
+
+
+def scan(table: str, **names: str) -> Scan:
+    return Scan(table, tuple(names.values()), tuple(Column(name, "int") for name in names))
+
+
+def joined(left: Relation, right: Relation, condition: str, kind: str = "INNER") -> Join:
+    return Join(left, right, JoinKind[kind], scalar(condition))
+
+
+def total(plan: Relation, name: str) -> Aggregate:
+    return Aggregate(plan, (), (Item("total", scalar(f"sum({name})")),))
+
+
+def of_items(condition: str, same: str, semi: str = "SEMI") -> Relation:
+    """The sales of some items that are above the item's average, as TPC-H's Q17 has it."""
+    outer = joined(
+        scan("sales", k="k", v="v"),
+        Filter(scan("items", i="k", c="kind"), scalar("c = 7")),
+        "i = k",
+    )
+    few = Filter(scan("items", i2="k", c2="kind"), scalar(condition))
+    again = joined(scan("sales", k2="k", v2="v"), few, same, semi)
+    average = Aggregate(again, ("k2",), (Item("a", scalar("max(v2)")),))
+    return total(joined(outer, average, "k2 = k AND v < a"), "v")
+
+
+def over_shops(kind: int) -> Relation:
+    """A total beside a share of it, each over the same sales in some shops, as TPC-H's Q11 has it."""
+
+    def sales(end: str, kind: int) -> Join:
+        shops = Filter(
+            scan("shops", **{f"s{end}": "s", f"c{end}": "kind"}), scalar(f"c{end} = {kind}")
+        )
+        names = {f"k{end}": "k", f"b{end}": "shop", f"v{end}": "v"}
+        return joined(scan("sales", **names), shops, f"b{end} = s{end}")
+
+    groups = Aggregate(sales("", 7), ("k",), (Item("value", scalar("sum(v)")),))
+    return Filter(
+        joined(groups, total(sales("_2", kind), "v_2"), "value > total"), scalar("value > 0")
+    )
+
+
+def stream_of(plan: Relation, *streamed: str, infos: Mapping[str, TableInfo] = INFOS) -> Stream:
+    tables = [node.table for node in walk(plan) if isinstance(node, Scan)]
+    chosen = {n: Streamed(Named(name)) for n, name in enumerate(tables) if name in streamed}
+    found = cut(plan, infos, dict.fromkeys(chosen, ("k",)))
+    return Stream(chosen, found, 0.0, infos)  # type: ignore[arg-type]
+
+
+def scans(plan: Relation) -> list[str]:
+    return [node.table for node in walk(plan) if isinstance(node, Scan)]
+
+
+@pytest.mark.parametrize("same", ["k2 = i2", "i2 = k2"])
+@pytest.mark.parametrize("kind", ["SEMI", "INNER"])
+def test_an_aggregate_of_the_rows_it_is_compared_with(same: str, kind: str) -> None:
+    once = read_once(stream_of(of_items("c2 = 7", same, kind), "sales", "items"))
+    (rows,) = once.cut.commons.values()
+    assert sorted(scans(rows)) == ["__stream_0", "__stream_1"]
+    (state,) = once.cut.states
+    assert state.carried is not None and scans(state.carried) == ["__common_0", "__common_0"]
+
+
+def test_states_over_the_same_static_rows() -> None:
+    once = read_once(stream_of(over_shops(7), "sales"))
+    (rows,) = once.cut.commons.values()
+    assert len(scans(rows)) == 2
+    read = [state.carried or state.delta for state in once.cut.states]
+    assert [scans(plan) for plan in read] == [["__common_0"], ["__common_0"]]
+
+
+@pytest.mark.parametrize(
+    "plan",
+    [
+        pytest.param(of_items("c2 = 8", "k2 = i2"), id="other items"),
+        pytest.param(of_items("c2 = 7", "k2 = i2", "ANTI"), id="all other items"),
+        pytest.param(over_shops(8), id="other shops"),
+    ],
+)
+def test_other_rows_are_read_apart(plan: Relation) -> None:
+    stream = stream_of(plan, "sales", "items")
+    assert read_once(stream) is stream
+
+
+def test_to_meet_several_rows_is_not_to_join_them() -> None:
+    without_key = {**INFOS, "items": replace(INFOS["items"], key=())}
+    stream = stream_of(of_items("c2 = 7", "k2 = i2"), "sales", "items", infos=without_key)
+    assert read_once(stream) is stream
+
+
+def test_many_rows_are_read_again() -> None:
+    outer = joined(scan("sales", k="k", v="v"), scan("items", i="k"), "k = i")
+    again = joined(scan("sales", k2="k", v2="v"), scan("items", i2="k"), "k2 = i2")
+    average = Aggregate(again, ("k2",), (Item("a", scalar("max(v2)")),))
+    stream = stream_of(total(joined(outer, average, "k2 = k AND v < a"), "v"), "sales", "items")
+    assert read_once(stream) is stream
+
+
+SMALL = st.integers(0, 3)
+ROWS = st.lists(st.tuples(SMALL, SMALL, SMALL, SMALL), max_size=8)
+
+
+@given(ROWS, st.dictionaries(SMALL, st.sampled_from([7, 8])), st.sampled_from(["SEMI", "INNER"]))
+def test_the_rows_stay_the_same(
+    sales: list[tuple[int, ...]], kinds: dict[int, int], semi: str
+) -> None:
+    columns = {"k": "int", "v": "int", "shop": "int", REPLICATE: "int"}
+    own = Table({"k": "int", "kind": "int"}, list(kinds.items()))
+    for plan, names in (
+        (of_items("c2 = 7", "i2 = k2", semi), {0: "sales", 1: "items", 2: "sales", 3: "items"}),
+        (over_shops(7), {0: "sales", 2: "sales"}),
+    ):
+        stream = stream_of(plan, *set(names.values()))
+        shops = Table({"s": "int", "kind": "int"}, list(kinds.items()))
+        tables = {
+            f"__stream_{place}": Table(columns, sales) if name == "sales" else own
+            for place, name in names.items()
+        }
+        for name, static in stream.cut.statics.items():
+            tables[name] = table_of(static, {"shops": shops})
+        once = read_once(stream)
+        for name, rows in once.cut.commons.items():
+            tables[name] = table_of(rows, tables)
+        for before, after in zip(stream.cut.states, once.cut.states, strict=True):
+            assert _rows(before.carried or before.delta, tables) == _rows(
+                after.carried or after.delta, tables
+            )
+
+
+def _rows(plan: Relation, tables: dict[str, Table]) -> list[tuple[Any, ...]]:
+    return sorted(rows_of(plan, tables), key=repr)
