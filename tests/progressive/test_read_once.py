@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import sqlglot
+from comparison import assert_same_answer
 from hypothesis import given
 from hypothesis import strategies as st
 from plan_oracle import Table, rows_of, table_of
@@ -15,10 +19,16 @@ from plan_oracle import Table, rows_of, table_of
 from sooner.algebra import Aggregate, Column, Filter, Item, Join, JoinKind, Relation, Scan, walk
 from sooner.algebra.scalar import column, columns_of, substitute
 from sooner.analysis import ColumnFacts, TableFacts, TableInfo
+from sooner.explain import table_infos
 from sooner.progressive.cut import cut
 from sooner.progressive.read_once import read_once
-from sooner.progressive.streams import Stream
+from sooner.progressive.streams import Stream, choose_stream
 from sooner.storage.layout import REPLICATE
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from sooner import Database
 
 
 @dataclass(frozen=True)
@@ -180,3 +190,47 @@ def test_the_rows_stay_the_same(
 
 def _rows(plan: Relation, tables: dict[str, Table]) -> list[tuple[Any, ...]]:
     return sorted(rows_of(plan, tables), key=repr)
+
+
+TEXTS = {
+    "an average of the same rows": """
+        SELECT sum(v) AS total FROM sales JOIN items ON items.k = sales.k
+        WHERE kind = 7 AND v < (SELECT 0.9 * avg(v) FROM sales AS i WHERE i.k = items.k)""",
+    "a total of the same groups": """
+        SELECT sales.k, sum(v) AS value FROM sales JOIN shops ON shop = s WHERE kind = 7 GROUP BY sales.k
+        HAVING sum(v) > (SELECT 0.004 * sum(v) FROM sales JOIN shops ON shop = s WHERE kind = 7)""",
+}
+
+
+@pytest.fixture(scope="module", params=["scrambled", "by row groups"])
+def shop(
+    small_spark: SparkSession,
+    tmp_path_factory: pytest.TempPathFactory,
+    request: pytest.FixtureRequest,
+) -> Iterator[Database]:
+    import sooner
+
+    random, place = np.random.default_rng(3), tmp_path_factory.mktemp("read-once")
+    sales = {name: random.integers(0, 300, 6000) for name in ("k", "shop", "v")}
+    kinds = [number % 10 for number in range(300)]
+    pq.write_table(pa.table(sales), place / "sales.parquet", row_group_size=250)
+    pq.write_table(pa.table({"k": range(300), "kind": kinds}), place / "items.parquet")
+    pq.write_table(pa.table({"s": range(300), "kind": kinds}), place / "shops.parquet")
+    with sooner.connect(place / "home", spark=small_spark, progress=False) as opened:
+        for name, key in (("sales", ()), ("items", "k"), ("shops", "s")):
+            opened.register(name, place / f"{name}.parquet", key=key)
+        if request.param == "scrambled":
+            opened.scramble("sales", "k", blocks=32)
+        yield opened
+
+
+@pytest.mark.parametrize(("batches", "slack"), [(1, 2.0), (9, 0.0)])
+@pytest.mark.parametrize("name", TEXTS)
+def test_it_ends_exactly(shop: Database, name: str, batches: int, slack: float) -> None:
+    frame = shop.sql(TEXTS[name])
+    tables = {one: shop._bind(one) for one in frame.prepared.tables}
+    stream = choose_stream(frame.prepared.plan, tables, table_infos(tables.values()), None)
+    assert read_once(stream).cut.commons
+    *_, last = frame.progress(batches=batches, slack=slack, seed=5)
+    assert last.final
+    assert_same_answer(last.to_arrow(), frame.exact().to_arrow(), ordered=False)
