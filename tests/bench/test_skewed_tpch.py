@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import fcntl
 import shutil
 import sys
 from functools import cache
@@ -20,13 +21,14 @@ CHANGING = ("l_quantity", "l_extendedprice", "l_discount")
 
 
 @pytest.fixture(scope="module")
-def home(
-    tmp_path_factory: pytest.TempPathFactory, worker_id: str, pytestconfig: pytest.Config
-) -> Path:
+def home(tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config) -> Path:
     """A home with the plain tables, which are kept between runs: making their texts takes a second."""
     cache = pytestconfig.cache
     assert cache is not None, "plain tables are kept in pytest's cache"
-    kept = generate(SCALE, 1, home=cache.mkdir(f"skewed-{worker_id}"))
+    place = cache.mkdir("skewed")
+    with (place / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # other workers wait, and find them made
+        kept = generate(SCALE, 1, home=place)
     home = tmp_path_factory.mktemp("skewed")
     shutil.copytree(kept, home / kept.name)
     return home

@@ -11,6 +11,7 @@ import time
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from typing import Any
 
 from sqlalchemy import (
@@ -19,6 +20,7 @@ from sqlalchemy import (
     Engine,
     NullPool,
     create_engine,
+    create_mock_engine,
     event,
     insert,
     inspect,
@@ -169,7 +171,8 @@ def _prepare(engine: Engine, place: str) -> str:
     with _writing(engine) as connection:
         # Another process may have made them since we looked.
         if not inspect(connection).has_table(meta.name):
-            metadata.create_all(connection, checkfirst=False)
+            for statement in _definitions(engine.url.drivername):
+                connection.exec_driver_sql(statement)
             about = {"schema_version": str(SCHEMA_VERSION), "id": uuid.uuid4().hex}
             rows = [{"name": name, "value": value} for name, value in about.items()]
             connection.execute(insert(meta), rows)
@@ -179,6 +182,18 @@ def _prepare(engine: Engine, place: str) -> str:
             of_format = meta.c.name == "schema_version"
             connection.execute(update(meta).where(of_format).values(value=str(SCHEMA_VERSION)))
         return catalog_id
+
+
+@cache
+def _definitions(driver: str) -> tuple[str, ...]:
+    """The statements that make all tables, kept: to put them into words takes longer than to run them."""
+    said: list[str] = []
+    engine = create_mock_engine(
+        f"{driver}://",
+        lambda what, *_, **__: said.append(str(what.compile(dialect=engine.dialect))),
+    )
+    metadata.create_all(engine, checkfirst=False)
+    return tuple(said)
 
 
 def _check(connection: Connection, place: str) -> tuple[str, int]:
