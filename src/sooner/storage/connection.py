@@ -188,11 +188,12 @@ def _prepare(engine: Engine, place: str) -> str:
 def _definitions(driver: str) -> tuple[str, ...]:
     """The statements that make all tables, kept: to put them into words takes longer than to run them."""
     said: list[str] = []
-    engine = create_mock_engine(
-        f"{driver}://",
-        lambda what, *_, **__: said.append(str(what.compile(dialect=engine.dialect))),
-    )
-    metadata.create_all(engine, checkfirst=False)
+    dialect = make_url(f"{driver}://").get_dialect()()
+
+    def say(statement: Any, *_: Any, **__: Any) -> None:
+        said.append(str(statement.compile(dialect=dialect)))
+
+    metadata.create_all(create_mock_engine(f"{driver}://", say), checkfirst=False)
     return tuple(said)
 
 
