@@ -12,7 +12,8 @@ import pytest
 from comparison import assert_same_answer
 
 from sooner.answer import Status
-from sooner.progressive import reading
+from sooner.progressive import batches as batching
+from sooner.progressive import gated, reading
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -164,6 +165,21 @@ def test_an_adversarial_order_is_recovered_from(
     frame = ready.sql(QUERIES[name])
     answers = list(frame.progress(batches=16, slack=0.0, stream="s"))
     assert final(answers, frame.exact()).details["recoveries"] >= 1
+
+
+def test_the_first_batch_is_split_where_too_many_rows_would_wait(
+    ready: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of the first batch nothing is decided; of those after it hardly a row waits."""
+    monkeypatch.setattr(gated, "_MOST_WAITING", 3_000)
+    monkeypatch.setattr(batching, "_ROWS_AT_ONCE", 2_000)
+    frame = ready.sql(QUERIES["slow buffering"])
+    answers = list(frame.progress(batches=4, seed=8, stream="s"))
+    assert answers[0].progress == pytest.approx(0.1, abs=0.03)
+    assert [answer.progress for answer in answers[1:]] == pytest.approx(
+        [0.25, 0.5, 0.75, 1.0], abs=0.05
+    )
+    final(answers, frame.exact())
 
 
 def test_explain_names_what_waits(ready: Database) -> None:

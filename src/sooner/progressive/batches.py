@@ -20,6 +20,8 @@ _MOST_FIRST_BYTES = 100e6
 _FIRST_SHARE = 0.125
 # What is smaller takes Spark about as long to start as to read.
 _WORTH_ITS_JOBS = 150e6
+# So many rows may come to the driver at once.
+_ROWS_AT_ONCE = 1_000_000
 
 
 def batches(
@@ -69,3 +71,12 @@ def random_order(blocks: int, seed: int) -> npt.NDArray[np.int64]:
     [2, 0, 4, 1, 3]
     """
     return np.random.default_rng(seed).permutation(blocks)
+
+
+def blocks_at_once(rows: float, blocks: int) -> int:
+    """How many blocks to read at once where all ``rows`` of the ``blocks`` come to the driver; one at least.
+
+    >>> blocks_at_once(600_000, 16), blocks_at_once(6e9, 128)
+    (16, 1)
+    """
+    return max(1, min(blocks, int(_ROWS_AT_ONCE * blocks // max(1.0, rows))))

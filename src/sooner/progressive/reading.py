@@ -13,22 +13,23 @@ import numpy as np
 import pyarrow as pa
 
 from sooner.algebra import Join
+from sooner.analysis import estimate
 from sooner.engine.streaming import HeldRows, Streaming
 from sooner.progressive.answers import Moment, answer_of
-from sooner.progressive.batches import batches
+from sooner.progressive.batches import batches, blocks_at_once
 from sooner.progressive.by_row_groups import ByRowGroups
 from sooner.progressive.distinct_counts import KeptDistinct, kept
 from sooner.progressive.estimates import Deferred, Rows
 from sooner.progressive.evaluate import NotNumeric
 from sooner.progressive.gated import Gated
-from sooner.progressive.hints import join_hints
+from sooner.progressive.hints import batch_infos, join_hints
 from sooner.progressive.large_states import LargeState, outgrows
 from sooner.progressive.lookups import Lookup
 from sooner.progressive.partials import Scaling
 from sooner.progressive.parts import State, stream_name
 from sooner.progressive.read_once import read_once
 from sooner.progressive.request import Request
-from sooner.progressive.sampled import Function, Sampled, blocks_at_once
+from sooner.progressive.sampled import Function, Sampled
 from sooner.progressive.states import Kept
 from sooner.progressive.streams import Stream
 from sooner.sql import Hint
@@ -217,16 +218,24 @@ class Reading:
         return join_hints(self.stream, len(blocks) / self.stream.blocks)
 
     def _batches(self) -> Iterator[tuple[int, ...]]:
-        """The blocks of each batch; of rows that are sampled not too many at once."""
-        most = self.stream.blocks
+        """The blocks of each batch: not too many at once where their rows come to the driver."""
+        stream, request = self.stream, self._request
+        most = first = stream.blocks
+        infos = batch_infos(stream, 1.0)
         for one in self.kept:
             if isinstance(one, Sampled):
                 rows = self._total(one.state.counted)
-                most = min(most, blocks_at_once(rows, self.stream.blocks))
-        stream, request = self.stream, self._request
+                most = min(most, blocks_at_once(rows, stream.blocks))
+            elif one.state.carried is not None:
+                # Of the first batch nothing can be decided yet: all its rows wait.
+                rows = estimate(one.state.carried, infos).rows
+                first = min(first, blocks_at_once(rows, stream.blocks))
         sizes = (stream.block_bytes, stream.static_bytes if stream.has_estimates else 0.0)
-        for batch in batches(stream.blocks, request.seed, request.batches, *sizes):
-            yield from (batch[first : first + most] for first in range(0, len(batch), most))
+        found = batches(stream.blocks, request.seed, request.batches, *sizes)
+        if len(found) > 1:
+            found[:1] = [part for part in (found[0][:first], found[0][first:]) if part]
+        for batch in found:
+            yield from (batch[start : start + most] for start in range(0, len(batch), most))
 
     def result(self, job: Future[Result]) -> Result:
         """What a job gave. Raises ``TimeoutError`` after the deadline."""

@@ -30,8 +30,6 @@ from sooner.statistics import sample_of
 from sooner.statistics.places import places
 from sooner.storage.layout import REPLICATE
 
-# The rows of a table that are read at once for a sample; a block is always read as a whole.
-_ROWS_AT_ONCE = 1_000_000
 _BATCH = "__batch"
 
 Function = Callable[[Any], Any]
@@ -170,15 +168,6 @@ class Sampled:
         found[np.isnan(found) & pc.is_valid(values).to_numpy(zero_copy_only=False)] = np.inf
         sample = sample_of(found, group, replicate, (count, self._replicates))
         return Woodruff.of(sample, one.probability, self._share)
-
-
-def blocks_at_once(rows: float, blocks: int) -> int:
-    """How many blocks of a table to read at once for a sample.
-
-    >>> blocks_at_once(600_000, 16), blocks_at_once(6e9, 128)
-    (16, 1)
-    """
-    return max(1, min(blocks, int(_ROWS_AT_ONCE * blocks // max(1.0, rows))))
 
 
 def _value(one: Sampler) -> str:
