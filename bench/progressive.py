@@ -1,8 +1,10 @@
 """How much sooner than exact Spark do first estimates, 1% answers and exact answers come?
 
 Both sides alternate in one process. The error of an answer is that of DeepOLA: the mean over its cells of
-|estimate − truth| / |truth|, rows that an estimate chose left out; a list that still grows has no such
-error, but recall and precision, and is within 1% when it is complete.
+|estimate − truth| / |truth|. Of a list that still grows DeepOLA says two things: that error, of the rows
+shown that are in the exact answer too, and recall and precision. So "under 1%" is counted in two ways: by
+that error alone, as DeepOLA does, with the recall at that moment beside it; and strictly, where lists, and
+rows that an estimate chose, are under 1% only when they are complete.
 """
 
 from __future__ import annotations
@@ -43,6 +45,8 @@ class Run:
     first_error: float | None
     first_known_error: float | None
     within_one_percent: float | None
+    shown_within_one_percent: float | None
+    recall_then: float | None
     recall: tuple[float, float] | None
     static_bytes: float
     answers: int
@@ -85,6 +89,17 @@ def keyed(exact: pa.Table, answer: sooner.Answer) -> dict[tuple[object, ...], di
     return found
 
 
+def of_shown(
+    answer: sooner.Answer, truth: dict[tuple[object, ...], dict[str, float]]
+) -> tuple[float | None, float]:
+    """The same where rows may still come or go, if a row is in the exact answer; and the share that is."""
+    certain = [name for name in answer.table.column_names if name not in answer.uncertain]
+    shown = {tuple(row[name] for name in certain) for row in answer.table.to_pylist()}
+    recall = len(shown & truth.keys()) / max(1, len(truth))
+    exact = 0.0 if recall and not answer.uncertain else None
+    return exact if exact is not None else error_of(answer, truth), recall
+
+
 def recall_of(answer: sooner.Answer, exact: pa.Table) -> tuple[float, float] | None:
     """Of a list: the share of the exact rows that it has, and the share of its rows that are exact."""
     if any(Status.ESTIMATE in answer.status(name) for name in answer.table.column_names):
@@ -102,23 +117,38 @@ def measure(database: sooner.Database, number: int, seed: int) -> Run:
     static, chosen = known_before(database, frame)
     start = perf_counter()
     first = total = 0.0
-    first_error = first_known = within = recall = None
+    first_error = first_known = within = shown_within = recall_then = recall = None
     count = 0
     for answer in frame.progress(seed=seed):
         elapsed = perf_counter() - start
         count += 1
         error: float | None = 0.0
+        truth = keyed(exact, answer)
+        shown, found = of_shown(answer, truth)
         if not answer.final:
-            error = None if chosen else error_of(answer, keyed(exact, answer))
+            error = None if chosen else error_of(answer, truth)
         if count == 1:
             first, first_error, recall = elapsed, error, recall_of(answer, exact)
             if not (answer.final or chosen):
-                first_known = error_of(answer, keyed(exact, answer), with_unknown=False)
+                first_known = error_of(answer, truth, with_unknown=False)
         if within is None and error is not None and error <= ONE_PERCENT:
             within = elapsed
+        if shown_within is None and shown is not None and shown <= ONE_PERCENT:
+            shown_within, recall_then = elapsed, found
         total = elapsed
     return Run(
-        number, seconds, first, total, first_error, first_known, within, recall, static, count
+        number=number,
+        exact=seconds,
+        first=first,
+        total=total,
+        first_error=first_error,
+        first_known_error=first_known,
+        within_one_percent=within,
+        shown_within_one_percent=shown_within,
+        recall_then=recall_then,
+        recall=recall,
+        static_bytes=static,
+        answers=count,
     )
 
 
@@ -180,6 +210,8 @@ def report(runs: dict[int, list[Run]], scale: float) -> None:
         for rounds in runs.values()
         if rounds[0].first_error is not None
     ]
+    shown = middle(lambda run: run.exact / (run.shown_within_one_percent or run.total))
+    recall = middle(lambda run: run.recall_then)
     total = middle(lambda run: run.total / run.exact)
     where = f"median of {len(runs)} TPC-H queries, scale {scale:g}"
     figures = [
@@ -202,7 +234,18 @@ def report(runs: dict[int, list[Run]], scale: float) -> None:
             "–",
             f"{statistics.median(known):.2%}",
         ),
-        ("one", "under 1% error sooner than exact Spark", "≥ 4×", f"{statistics.median(one):.1f}×"),
+        (
+            "one",
+            "under 1% error sooner than exact Spark, lists only when complete",
+            "≥ 4×",
+            f"{statistics.median(one):.1f}×",
+        ),
+        (
+            "one_shown",
+            "the same by the mean error of what is shown, as DeepOLA counts",
+            "≥ 4×",
+            f"{statistics.median(shown):.1f}× ({sum(r < 1 for r in recall)} of them lists that still grow)",
+        ),
         (
             "one_estimated",
             f"the same, the {len(estimated)} queries with estimates",
