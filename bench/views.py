@@ -431,11 +431,11 @@ def cube(scale: float, rises: Sequence[float]) -> None:
                 for name, row in rows.items()
             ]
             exact = sum(row[what][f"{how} exact"] for row in rows.values())
-            pairs = [(row[what][how], row[what]["stale"]) for row in rows.values()]
-            closer = sum(ours < stale for ours, stale in pairs)
+            lines = [row[what] for row in rows.values()]
+            closer = sum(line[how] < line["stale"] for line in lines)
             # Where most groups have not changed, nothing has a smaller median error than the stale answer.
-            even = [row[what] for row in rows.values() if row[what][how] == row[what]["stale"] == 0]
-            by_mean = sum(line[f"{how} mean"] < line["stale mean"] for line in even)
+            even = sum(line[how] == line["stale"] == 0 for line in lines)
+            by_mean = sum(line[f"{how} mean"] < line["stale mean"] for line in lines)
             worst = [
                 max(row[what][f"{side} worst"] for row in rows.values()) for side in ("stale", how)
             ]
@@ -444,8 +444,8 @@ def cube(scale: float, rises: Sequence[float]) -> None:
                 f"views-cube-{what}-{how}-rise-{rise:g}",
                 f"{what}s of the {of}: roll-ups in which {which} are closer than stale ones",
                 reach,
-                f"closer in {closer} of {len(rows)}; both 0% in {len(even)}, by the mean closer in {by_mean}"
-                f" of these; {exact} answered exactly"
+                f"by the mean error over groups in {by_mean} of {len(rows)}, by the median error in {closer},"
+                f" with both 0% in {even}; {exact} answered exactly"
                 f" (median error over groups, mean where that is 0: {'; '.join(told)};"
                 f" largest {worst[0]:.0%} and {worst[1]:.0%})",
                 {"rows": rows},
