@@ -24,7 +24,7 @@ import sooner.frame
 from sooner import tpch
 from sooner.answer import Status
 from sooner.explain import table_infos
-from sooner.progressive.openness import selects_by_estimate
+from sooner.progressive.openness import selects_by_estimate, uncertain_columns
 from sooner.progressive.parts import CannotStream
 from sooner.progressive.streams import choose_stream
 
@@ -90,14 +90,28 @@ def keyed(exact: pa.Table, answer: sooner.Answer) -> dict[tuple[object, ...], di
 
 
 def of_shown(
-    answer: sooner.Answer, truth: dict[tuple[object, ...], dict[str, float]]
+    shown: pa.Table, exact: pa.Table, open_places: list[int]
 ) -> tuple[float | None, float]:
-    """The same where rows may still come or go, if a row is in the exact answer; and the share that is."""
-    certain = [name for name in answer.table.column_names if name not in answer.uncertain]
-    shown = {tuple(row[name] for name in certain) for row in answer.table.to_pylist()}
-    recall = len(shown & truth.keys()) / max(1, len(truth))
-    exact = 0.0 if recall and not answer.uncertain else None
-    return exact if exact is not None else error_of(answer, truth), recall
+    """The mean relative error of open columns in rows that the exact answer has too; and how many it has.
+
+    ``None`` without such a row; 0 without open columns: the rows of a list are right once they are there.
+    """
+
+    def by_key(table: pa.Table) -> dict[tuple[object, ...], list[object]]:
+        rows = list(zip(*(column.to_pylist() for column in table.columns), strict=True))
+        key = [place for place in range(table.num_columns) if place not in open_places]
+        return {tuple(row[p] for p in key): [row[p] for p in open_places] for row in rows}
+
+    truth, found = by_key(exact), by_key(shown)
+    both = truth.keys() & found.keys()
+    errors = [
+        abs(float(value) - float(right)) / abs(float(right))
+        for key in both
+        for value, right in zip(found[key], truth[key], strict=True)
+        if value is not None and right
+    ]
+    nothing = 0.0 if both and not open_places else None
+    return statistics.fmean(errors) if errors else nothing, len(both) / max(1, len(truth))
 
 
 def recall_of(answer: sooner.Answer, exact: pa.Table) -> tuple[float, float] | None:
@@ -114,7 +128,7 @@ def measure(database: sooner.Database, number: int, seed: int) -> Run:
     text = tpch.query(number)
     frame = database.sql(text)  # from here on Spark knows the tables
     exact, seconds = plain(database, text)
-    static, chosen = known_before(database, frame)
+    static, chosen, open_places = known_before(database, frame)
     start = perf_counter()
     first = total = 0.0
     first_error = first_known = within = shown_within = recall_then = recall = None
@@ -124,7 +138,7 @@ def measure(database: sooner.Database, number: int, seed: int) -> Run:
         count += 1
         error: float | None = 0.0
         truth = keyed(exact, answer)
-        shown, found = of_shown(answer, truth)
+        shown, found = of_shown(answer.table, exact, open_places)
         if not answer.final:
             error = None if chosen else error_of(answer, truth)
         if count == 1:
@@ -152,15 +166,19 @@ def measure(database: sooner.Database, number: int, seed: int) -> Run:
     )
 
 
-def known_before(database: sooner.Database, frame: sooner.frame.Frame) -> tuple[float, bool]:
-    """What is read before the first answer, and whether estimates choose which rows it has."""
+def known_before(
+    database: sooner.Database, frame: sooner.frame.Frame
+) -> tuple[float, bool, list[int]]:
+    """What is read before the first answer, whether estimates choose its rows, and which columns they are."""
     tables = {name: database._bind(name) for name in frame.prepared.tables}
     infos = table_infos(tables.values())
     try:
         stream = choose_stream(frame.prepared.plan, tables, infos, None)
     except CannotStream:
-        return float("inf"), False
-    return stream.static_bytes, selects_by_estimate(stream.cut.top, stream.cut.states)
+        return float("inf"), False, []
+    cut = stream.cut
+    chosen = selects_by_estimate(cut.top, cut.states)
+    return stream.static_bytes, chosen, uncertain_columns(cut.top, cut.states)
 
 
 def main() -> None:
