@@ -180,6 +180,8 @@ def test_the_first_batch_is_split_where_too_many_rows_would_wait(
         [0.25, 0.5, 0.75, 1.0], abs=0.05
     )
     final(answers, frame.exact())
+    without_gates = ready.sql("SELECT avg(play) AS a FROM s").progress(batches=4, stream="s")
+    assert len(list(without_gates)) == 4
 
 
 def test_explain_names_what_waits(ready: Database) -> None:

@@ -104,11 +104,16 @@ class Gated:
         return tuple(name for gate in self.state.gates for name in gate.columns)
 
     @property
+    def rows(self) -> Relation:
+        """The rows that meet the gates."""
+        assert self.state.carried is not None
+        return self.state.carried
+
+    @property
     def batch(self) -> Relation:
         """What to ask of every batch of blocks."""
         state = self.state
-        assert state.carried is not None
-        rows = decided(state.carried, state.gates, state.name)
+        rows = decided(self.rows, state.gates, state.name)
         if state.aggregate is None:
             return rows
         partials = [part for one in self._passed.accumulators for part in one.partials]

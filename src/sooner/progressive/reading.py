@@ -226,9 +226,9 @@ class Reading:
             if isinstance(one, Sampled):
                 rows = self._total(one.state.counted)
                 most = min(most, blocks_at_once(rows, stream.blocks))
-            elif one.state.carried is not None:
+            elif isinstance(one, Gated):
                 # Of the first batch nothing can be decided yet: all its rows wait.
-                rows = estimate(one.state.carried, infos).rows
+                rows = estimate(one.rows, infos).rows
                 first = min(first, blocks_at_once(rows, stream.blocks))
         sizes = (stream.block_bytes, stream.static_bytes if stream.has_estimates else 0.0)
         found = batches(stream.blocks, request.seed, request.batches, *sizes)
