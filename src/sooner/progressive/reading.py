@@ -221,14 +221,13 @@ class Reading:
         """The blocks of each batch: not too many at once where their rows come to the driver."""
         stream, request = self.stream, self._request
         most = first = stream.blocks
-        infos = batch_infos(stream, 1.0)
         for one in self.kept:
             if isinstance(one, Sampled):
                 rows = self._total(one.state.counted)
                 most = min(most, blocks_at_once(rows, stream.blocks))
             elif isinstance(one, Gated):
                 # Of the first batch nothing can be decided yet: all its rows wait.
-                rows = estimate(one.rows, infos).rows
+                rows = estimate(one.rows, batch_infos(stream, 1.0)).rows
                 first = min(first, blocks_at_once(rows, stream.blocks))
         sizes = (stream.block_bytes, stream.static_bytes if stream.has_estimates else 0.0)
         found = batches(stream.blocks, request.seed, request.batches, *sizes)
