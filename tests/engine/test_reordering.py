@@ -120,6 +120,28 @@ def test_rows_are_in_the_order_of_their_hashes(database: Database, tmp_path: Pat
     assert np.all(np.diff(np.concatenate(hashes).astype(np.float64)) >= 0)
 
 
+def test_only_values_that_repeat_get_a_dictionary(database: Database, tmp_path: Path) -> None:
+    rows = 60_000
+    random = np.random.default_rng(3)
+    columns = {
+        "key": random.permutation(rows),
+        "wide": random.integers(0, 50_000, rows),
+        "narrow": random.integers(0, 2_000, rows),
+        "text": np.array([f"word {n}" for n in random.integers(0, 10**9, rows)]),
+        "word": random.choice(["a", "b", "c"], rows),
+    }
+    pq.write_table(pa.table(columns), tmp_path / "t.parquet")
+    database.register("t", tmp_path / "t.parquet")
+    for file in database.scramble("t", "key", blocks=2).scrambles[0].files:
+        group = pq.read_metadata(file.path).row_group(0)
+        parts = (group.column(place) for place in range(group.num_columns))
+        assert {part.path_in_schema for part in parts if part.has_dictionary_page} == {
+            "narrow",
+            "word",
+            REPLICATE,
+        }
+
+
 def test_hashes_are_sparks(spark: SparkSession) -> None:
     random = np.random.default_rng(2)
     extremes = np.array([0, 1, -1, 2**63 - 1, -(2**63)])

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 from pyspark import cloudpickle
@@ -47,6 +48,7 @@ _DEALT_BYTES = 256 * 2**20
 _MOST_BLOCK_BYTES = 2**30
 # Rows in memory against rows in compressed Parquet, more rather than less.
 _EXPANSION = 8
+_SAMPLED_ROWS = 2**14
 _KEY_TYPES = (*WHOLE_NUMBERS, "timestamp")
 # With its version in the footer Spark takes days and times as they are stored.
 _SPARK_VERSION = "org.apache.spark.version"
@@ -226,9 +228,23 @@ def _gather(work: _Work, block: int, pieces: int) -> None:
         rows.take(pa.array(np.argsort(hashes))).replace_schema_metadata(work.schema.metadata),
         os.path.join(directory, "rows.parquet"),
         row_group_size=math.ceil(rows.num_rows / 2),
+        use_dictionary=_repeating(rows),
         store_decimal_as_integer=True,
         store_schema=False,
     )
+
+
+def _repeating(rows: pa.Table) -> list[str]:
+    """The columns with few different values, by a sample.
+
+    Values that hardly repeat are read a quarter sooner, and take no more room, without a dictionary.
+    """
+    sample = rows.take(np.arange(0, rows.num_rows, max(1, rows.num_rows // _SAMPLED_ROWS)))
+    return [
+        name
+        for name in rows.column_names
+        if 2 * pc.count_distinct(sample[name]).as_py() <= sample.num_rows
+    ]
 
 
 def _numbers(column: pa.ChunkedArray) -> NDArray[np.int64]:
