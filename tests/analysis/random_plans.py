@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from itertools import count
 from typing import Any
 
@@ -54,22 +55,31 @@ def sql(text: str) -> Scalar:
     return sqlglot.parse_one(text, read="spark")
 
 
+# Made once: Hypothesis checks each strategy that is new to it.
+_TEXTS, _NUMBERS = st.sampled_from(["0", "1", "01", None]), st.sampled_from([0, 1, 2, None])
+_ROWS = {
+    name: st.lists(
+        st.tuples(*(_TEXTS if type_ == "string" else _NUMBERS for type_ in columns.values())),
+        max_size=5,
+    )
+    for name, columns in COLUMNS.items()
+}
+_BOOLEANS = st.booleans()
+_below = cache(lambda number: st.integers(0, number - 1))
+
+
 @st.composite
 def worlds(draw: st.DrawFn) -> World:
     tables: dict[str, Table] = {}
     infos: dict[str, TableInfo] = {}
     for name, columns in COLUMNS.items():
-        cells = [
-            st.sampled_from(["0", "1", "01", None] if type_ == "string" else [0, 1, 2, None])
-            for type_ in columns.values()
-        ]
-        rows: list[Row] = draw(st.lists(st.tuples(*cells), max_size=5))
+        rows: list[Row] = draw(_ROWS[name])
         if KEYS[name]:
             places = [list(columns).index(key) for key in KEYS[name]]
             rows = list({tuple(row[i] for i in places): row for row in rows}.values())
         tables[name] = Table(columns, rows)
         nulls = [sum(row[i] is None for row in rows) for i in range(len(columns))]
-        known = draw(st.booleans())
+        known = draw(_BOOLEANS)
         facts = {c: ColumnFacts(nulls=n) for c, n in zip(columns, nulls, strict=True) if known}
         infos[name] = TableInfo(KEYS[name], SCRAMBLES[name], TableFacts(len(rows), None, facts))
     return World(tables, infos)
@@ -90,7 +100,7 @@ class _Build:
     def pick(self, choices: Any) -> Any:
         options = list(choices)
         # As sampled_from, which would be built and checked anew for each list.
-        return options[self.draw(st.integers(0, len(options) - 1))]
+        return options[self.draw(_below(len(options)))]
 
     def name(self, text: bool = False) -> str:
         name = f"c{next(self.numbers)}"

@@ -1,4 +1,4 @@
-"""What the analyses claim is true of every plan on every database; DuckDB says what is true."""
+"""What the analyses claim is true of every plan on every database; SQLite says what is true."""
 
 from __future__ import annotations
 

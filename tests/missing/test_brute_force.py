@@ -104,24 +104,20 @@ def truth(
     values = np.array([1 if of is None else int(row[place] or 0) for row in ROWS], np.float64)
     ours = np.bincount(np.array(known, np.int64), minlength=len(ROWS))
     counts = (tables + ours) * mask
-    found: list[float] = []
-    null = False
-    for one in counts:
-        rows = int(one.sum())
-        held = values[one > 0]
-        if function == "count":
-            found.append(rows)
-        elif not rows:
-            null = True
-        elif function == "sum":
-            found.append(float(one @ values))
-        elif function == "avg":
-            found.append(float(one @ values) / rows)
-        else:
-            found.append(float(held.min() if function == "min" else held.max()))
-    if not found:
+    rows = counts.sum(axis=1)
+    if function == "count":
+        return Span(float(rows.min()), float(rows.max()), False)
+    null = bool((rows == 0).any())
+    counts, rows = counts[rows > 0], rows[rows > 0]
+    if not len(rows):
         return Span(None, None, True)
-    return Span(min(found), max(found), null)
+    if function in ("sum", "avg"):
+        found = counts @ values / (rows if function == "avg" else 1)
+    elif function == "min":
+        found = np.where(counts > 0, values, np.inf).min(axis=1)
+    else:
+        found = np.where(counts > 0, values, -np.inf).max(axis=1)
+    return Span(float(found.min()), float(found.max()), null)
 
 
 def known_of(where: str | None, of: str | None, known: list[int]) -> Known:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from datetime import UTC
+from functools import cache
 from itertools import product
+from operator import eq, ge, gt, le, lt, ne
 
 import pytest
 import z3
@@ -42,30 +44,23 @@ def text(predicate: Predicate) -> str:
     return " OR ".join(f"({' AND '.join(map(written, part))})" for part in predicate)
 
 
-class Row:
-    """A row of unknowns. Words are reals, in which there is always one between two."""
+# A row of unknowns. Words are reals, in which there is always one between two.
+VALUES = {"i": z3.Int("i"), "x": z3.Real("x"), "w": z3.Real("w")}
+NULL = {name: z3.Bool(f"{name}_null") for name in VALUES}
+COMPARE = {"<": lt, "<=": le, "=": eq, "<>": ne, ">=": ge, ">": gt}
 
-    def __init__(self) -> None:
-        self.values = {"i": z3.Int("i"), "x": z3.Real("x"), "w": z3.Real("w")}
-        self.null = {name: z3.Bool(f"{name}_null") for name in self.values}
 
-    def holds(self, leaf: Leaf) -> z3.BoolRef:
-        column, comparison, constant = leaf
-        value, null = self.values[column], self.null[column]
-        if comparison.startswith("IS"):
-            return null if comparison == "IS NULL" else z3.Not(null)
-        compared = {
-            "<": value < constant,
-            "<=": value <= constant,
-            "=": value == constant,
-            "<>": value != constant,
-            ">=": value >= constant,
-            ">": value > constant,
-        }[comparison]
-        return z3.And(z3.Not(null), compared)
+@cache
+def holds(leaf: Leaf) -> z3.BoolRef:
+    column, comparison, constant = leaf
+    there = z3.Not(NULL[column])
+    if comparison.startswith("IS"):
+        return NULL[column] if comparison == "IS NULL" else there
+    return z3.And(there, COMPARE[comparison](VALUES[column], constant))
 
-    def of(self, predicate: Predicate) -> z3.BoolRef:
-        return z3.Or([z3.And([self.holds(leaf) for leaf in part]) for part in predicate])
+
+def meaning(predicate: Predicate) -> z3.BoolRef:
+    return z3.Or([z3.And([holds(leaf) for leaf in part]) for part in predicate])
 
 
 @given(given=st.lists(predicates, min_size=1, max_size=4))
@@ -76,11 +71,12 @@ def test_cells_are_those_that_z3_finds(given: list[Predicate]) -> None:
     grid = grid_of(("i", "x", "w"), [box for one in boxes for box in one])
     found = decompose(grid.whole, [grid.part(one) for one in boxes], 10_000)
     cells = {cell.inside for cell in found.cells} | ({()} if found.outside else set())
-    row = Row()
+    solver = z3.Solver()
+    is_in = z3.Bools([f"in_{n}" for n in range(len(given))])
+    for one, predicate in zip(is_in, given, strict=True):
+        solver.add(one == meaning(predicate))
     for inside in product((False, True), repeat=len(given)):
-        solver = z3.Solver()
-        for yes, one in zip(inside, given, strict=True):
-            solver.add(row.of(one) if yes else z3.Not(row.of(one)))
-        possible = solver.check() == z3.sat
+        asked = (one if yes else z3.Not(one) for yes, one in zip(inside, is_in, strict=True))
+        possible = solver.check(*asked) == z3.sat
         numbers = tuple(n for n, yes in enumerate(inside) if yes)
         assert (numbers in cells) == possible, (numbers, [one.where for one in constraints])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -50,9 +50,14 @@ def distinct_state(most: int | None = None) -> KeptDistinct:
 
 
 def batch(group: object, value: object, replicate: object, times: object) -> pa.Table:
-    return pa.Table.from_arrays(
-        [pa.array(group), pa.array(value), pa.array(replicate).cast(pa.int8()), pa.array(times)],
-        ["g", "__value_0", REPLICATE, "__times__0"],
+    long = [pa.array(each, pa.int64()) for each in (group, value, times)]
+    return pa.table(
+        {
+            "g": long[0],
+            "__value_0": long[1],
+            REPLICATE: pa.array(replicate).cast(pa.int8()),
+            "__times__0": long[2],
+        }
     )
 
 
@@ -92,28 +97,50 @@ def test_what_was_seen_is_certain(most: int | None) -> None:
 # --- Replayed: a seed is a group here, so that one state holds all of them ----------------------------
 
 
+SEEDS, KEYS, EACH = 200, 2000, 3
+
+
+class Drawn(NamedTuple):
+    """The key and the value of each pair; when each seed reads a key, in which replicate and half."""
+
+    key: np.ndarray
+    value: np.ndarray
+    when: np.ndarray
+    replicate: np.ndarray
+    late: np.ndarray
+
+
 @cache
-def replayed(kind: str, values: int, t: float) -> tuple[DistinctCount, Interval, float]:
-    """The counts of 200 seeds and the truth: 2,000 keys of three rows, as in statistics/test_distinct."""
-    seeds, keys, each = 200, 2000, 3
+def drawn(kind: str, values: int) -> Drawn:
+    """2,000 keys of three rows, as in statistics/test_distinct. Small numbers are sorted sooner."""
     rng = np.random.default_rng(1)
     if kind == "alike":
-        drawn = rng.permutation(np.arange(keys * each) % values)
+        each = rng.permutation(np.arange(KEYS * EACH) % values)
     else:
         chances = np.ones(values) if kind == "random" else 1.0 / np.arange(1, values + 1)
-        drawn = rng.choice(values, keys * each, p=chances / chances.sum())
-    pair = np.unique(np.repeat(np.arange(keys), each) * values + drawn)
-    key, value = pair // values, pair % values
-    read = rng.random((seeds, keys)) < t
-    replicate, late = rng.integers(0, R, (seeds, keys)), rng.random((seeds, keys)) < 0.5
+        each = rng.choice(values, KEYS * EACH, p=chances / chances.sum())
+    pair = np.unique(np.repeat(np.arange(KEYS), EACH) * values + each)
+    shape = (SEEDS, KEYS)
+    when, replicate, late = rng.random(shape), rng.integers(0, R, shape), rng.random(shape) < 0.5
+    value = (pair % values).astype(np.int32)
+    return Drawn(pair // values, value, when, replicate.astype(np.int32), late)
+
+
+@cache
+def replayed(kind: str, values: int, t: float) -> tuple[DistinctCount, Interval, float]:
+    """The counts of 200 seeds and the truth."""
+    key, value, when, replicate, late = drawn(kind, values)
+    read = when < t
     state = distinct_state(10_000_000)
     for half in (read & late, read & ~late):  # two batches
-        seed, place = np.nonzero(half[:, key])
+        seed, place = np.divmod(np.flatnonzero(half[:, key]).astype(np.int32), np.int32(len(key)))
         cell = (seed * values + value[place]) * R + replicate[seed, key[place]]
         cell, times = np.unique(cell, return_counts=True)
-        state.add(batch(cell // R // values, cell // R % values, cell % R, times))
+        of, replicates = np.divmod(cell, R)
+        groups, values_ = np.divmod(of, values)
+        state.add(batch(groups, values_, replicates, times))
     # One scaling for all seeds: the share of keys that is read.
-    found = state.estimated(Scaling(np.full(R, keys * t / R), float(keys))).columns["n"]
+    found = state.estimated(Scaling(np.full(R, KEYS * t / R), float(KEYS))).columns["n"]
     assert isinstance(found, DistinctCount)
     return found, found.interval(t, 0.95), float(np.unique(value).size)
 

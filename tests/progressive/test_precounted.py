@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import cache
 
 import pytest
 from hypothesis import given
@@ -43,20 +44,24 @@ REFUSED = {
     "nothing that is nested": "SELECT sum(t.v * u.b) FROM t JOIN t AS u ON t.k = u.k",
 }
 
-numbers = st.none() | st.integers(-3, 3)
+numbers = st.sampled_from([None] * 7 + [0, 1, 2, 3, -1, -2, -3])  # half of them null
 tables = st.lists(st.tuples(numbers, numbers, numbers, numbers), max_size=8)
 
 
+@cache
 def aggregate(text: str) -> Aggregate:
     plan: Relation = rewrite(plan_query(text, SCHEMAS)).plan
     return next(node for node in walk(plan) if isinstance(node, Aggregate))
+
+
+by_counts = cache(precounted)
 
 
 @pytest.mark.parametrize("name", QUERIES)
 @given(rows=tables)
 def test_the_sums_are_the_same(name: str, rows: list[tuple[int | None, ...]]) -> None:
     plan = aggregate(QUERIES[name])
-    found = precounted(plan)
+    found = by_counts(plan)
     assert found is not None
     assert found.plan.names == plan.names
     data = {"t": Table(TYPES, rows)}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -157,6 +158,19 @@ def test_many_rows_are_read_again() -> None:
     assert read_once(stream) is stream
 
 
+@cache
+def streams(semi: str) -> list[tuple[Stream, Stream, dict[int, str]]]:
+    """Streams, the same that read once, and which table each of their scans is of."""
+    found = []
+    for plan, names in (
+        (of_items("c2 = 7", "i2 = k2", semi), {0: "sales", 1: "items", 2: "sales", 3: "items"}),
+        (over_shops(7), {0: "sales", 2: "sales"}),
+    ):
+        stream = stream_of(plan, *set(names.values()))
+        found.append((stream, read_once(stream), names))
+    return found
+
+
 SMALL = st.integers(0, 3)
 ROWS = st.lists(st.tuples(SMALL, SMALL, SMALL, SMALL), max_size=8)
 
@@ -167,11 +181,7 @@ def test_the_rows_stay_the_same(
 ) -> None:
     columns = {"k": "int", "v": "int", "shop": "int", REPLICATE: "int"}
     own = Table({"k": "int", "kind": "int"}, list(kinds.items()))
-    for plan, names in (
-        (of_items("c2 = 7", "i2 = k2", semi), {0: "sales", 1: "items", 2: "sales", 3: "items"}),
-        (over_shops(7), {0: "sales", 2: "sales"}),
-    ):
-        stream = stream_of(plan, *set(names.values()))
+    for stream, once, names in streams(semi):
         shops = Table({"s": "int", "kind": "int"}, list(kinds.items()))
         tables = {
             f"__stream_{place}": Table(columns, sales) if name == "sales" else own
@@ -179,7 +189,6 @@ def test_the_rows_stay_the_same(
         }
         for name, static in stream.cut.statics.items():
             tables[name] = table_of(static, {"shops": shops})
-        once = read_once(stream)
         for name, rows in once.cut.commons.items():
             tables[name] = table_of(rows, tables)
         for before, after in zip(stream.cut.states, once.cut.states, strict=True):

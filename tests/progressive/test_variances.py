@@ -140,9 +140,13 @@ def replayed(
     replicate, late = rng.integers(0, R, (seeds, keys)), rng.random((seeds, keys)) < 0.5
     state = spread_state(seeds, name)
     counted = np.zeros((seeds, R))
+    starts = np.cumsum(rows) - rows
     for half in (read & late, read & ~late):  # two batches
-        seed, row = np.nonzero(half[:, key])
-        cell = seed * R + replicate[seed, key[row]]
+        seed, chosen = np.nonzero(half)
+        sizes = rows[chosen]
+        ahead = np.repeat(np.cumsum(sizes) - sizes, sizes)
+        row = np.repeat(starts[chosen], sizes) + np.arange(sizes.sum()) - ahead
+        cell = np.repeat(seed * R + replicate[seed, chosen], sizes)
         n = np.bincount(cell, minlength=seeds * R).astype(float)
         counted += n.reshape(seeds, R)
         mean = np.bincount(cell, value[row], minlength=seeds * R) / np.maximum(n, 1)

@@ -77,43 +77,52 @@ class Found:
     bounds: Interval
 
 
+SEEDS, KEYS, EACH = 200, 2000, 3
+
+
 @cache
-def found(kind: str, values: int, t: float, seeds: int = 200) -> Found:
-    """Count distinct over 2,000 keys of three rows, the progress known by keys."""
+def drawn(kind: str, values: int) -> tuple[np.ndarray, ...]:
+    """The key and the value of each pair, and when and in which replicate each seed reads a key."""
     rng = np.random.default_rng(1)
-    keys, each = 2000, 3
     if kind == "alike":
-        drawn = rng.permutation(np.arange(keys * each) % values)
+        each = rng.permutation(np.arange(KEYS * EACH) % values)
     else:
         chances = np.ones(values) if kind == "random" else 1.0 / np.arange(1, values + 1)
-        drawn = rng.choice(values, keys * each, p=chances / chances.sum())
-    # A pair once, however often a key has the value.
-    pair = np.unique(np.arange(keys * each) // each * values + drawn)
-    key, value = pair // values, pair % values
-    read = rng.random((seeds, keys), dtype=np.float32) < t
-    replicate = rng.integers(0, R, (seeds, keys))
-    seed, place = np.nonzero(read[:, key])
+        each = rng.choice(values, KEYS * EACH, p=chances / chances.sum())
+    # A pair once, however often a key has the value. Small numbers are sorted sooner.
+    pair = np.unique(np.arange(KEYS * EACH) // EACH * values + each)
+    key, value = pair // values, (pair % values).astype(np.int32)
+    when = rng.random((SEEDS, KEYS), dtype=np.float32)
+    return key, value, when, rng.integers(0, R, (SEEDS, KEYS)).astype(np.int32)
+
+
+@cache
+def found(kind: str, values: int, t: float) -> Found:
+    """Count distinct over 2,000 keys of three rows, the progress known by keys."""
+    key, value, when, replicate = drawn(kind, values)
+    read = when < t
+    seed, place = np.divmod(np.flatnonzero(read[:, key]).astype(np.int32), np.int32(len(key)))
     spot = replicate[seed, key[place]]
-    pairs = table(seed * R + spot, seeds)
+    pairs = table(seed * R + spot)
     seen, times = np.unique((seed * values + value[place]) * R + spot, return_counts=True)
     starts = np.flatnonzero(np.diff(seen // R, prepend=-1))
     of = seen[starts] // R // values
     times = np.add.reduceat(times, starts)
     single = np.diff(starts, append=seen.size) == 1
-    alone = table((of * R + seen[starts] % R)[single], seeds)
-    distinct = np.bincount(of, minlength=seeds).astype(float)
-    repeats = np.bincount(of, times * (times - 1.0), minlength=seeds)
+    alone = table((of * R + seen[starts] % R)[single])
+    distinct = np.bincount(of, minlength=SEEDS).astype(float)
+    repeats = np.bincount(of, times * (times - 1.0), minlength=SEEDS)
     owner, owned = np.nonzero(read)
-    key_counts = table(owner * R + replicate[owner, owned], seeds)
-    totals = leave_one_out(pairs, key_counts, keys)
+    key_counts = table(owner * R + replicate[owner, owned])
+    totals = leave_one_out(pairs, key_counts, KEYS)
     theta = leave_one_out_distinct(distinct, alone, pairs, totals)
     skewed = maybe_skewed(theta[0], pairs.sum(axis=1), totals[0], repeats)
     bounds = distinct_interval(distinct, theta, t, pairs, skewed, 0.95)
     return Found(np.unique(value).size, theta, distinct, skewed, bounds)
 
 
-def table(cells: np.ndarray, seeds: int) -> np.ndarray:
-    return np.bincount(cells, minlength=seeds * R).reshape(seeds, R).astype(float)
+def table(cells: np.ndarray) -> np.ndarray:
+    return np.bincount(cells, minlength=SEEDS * R).reshape(SEEDS, R).astype(float)
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache, cached_property
+
 import numpy as np
 import pytest
 
@@ -34,12 +36,45 @@ class View:
             "avg": values.mean(),
         }[function]
 
-    def asked(self, function: Function, ratio: float, seed: int, estimator: str, level: float):
-        low = np.random.default_rng(seed).random(KEYS) < ratio
-        stale = Totals.of_values(self.old, self.was).of.sum(axis=1)
+    @cached_property
+    def stale(self) -> np.ndarray:
+        return Totals.of_values(self.old, self.was).of.sum(axis=1)
+
+    def samples(self, ratio: float, seed: int) -> tuple[Totals, Totals]:
+        low = sampled(ratio, seed)
         dirty = Totals.of_values(self.old[low], self.was[low])
-        clean = Totals.of_values(self.new[low], self.is_[low])
-        return estimate(function, stale, dirty, clean, ratio, level, estimator)
+        return dirty, Totals.of_values(self.new[low], self.is_[low])
+
+    def asked(self, function: Function, ratio: float, seed: int, estimator: str, level: float):
+        samples = self.samples(ratio, seed)
+        return estimate(function, self.stale, *samples, ratio, level, estimator)
+
+
+@cache
+def sampled(ratio: float, seed: int) -> np.ndarray:
+    return np.flatnonzero(np.random.default_rng(seed).random(KEYS) < ratio)
+
+
+@cache
+def changed_view(changed: float) -> View:
+    return View(changed, 7)
+
+
+def together(drawn: list[Drawn]) -> Drawn:
+    """A group for each."""
+    totals, powers = (
+        np.hstack([getattr(one, name) for one in drawn]) for name in ("totals", "powers")
+    )
+    return Drawn(totals, powers, np.concatenate([one.number for one in drawn]))
+
+
+@cache
+def drawn(changed: float) -> tuple[Drawn, Drawn]:
+    """What SVC+CORR and SVC+AQP draw, a group for each seed: the same for every function."""
+    view = changed_view(changed)
+    both = [view.samples(0.1, seed) for seed in range(400)]
+    corr = [Drawn.of(clean.of - dirty.of) for dirty, clean in both]
+    return together(corr), together([Drawn.of(clean.of) for _, clean in both])
 
 
 @pytest.mark.simulation
@@ -47,17 +82,26 @@ class View:
 @pytest.mark.parametrize("function", FUNCTIONS)
 @pytest.mark.parametrize("changed", [0.05, 0.4])
 def test_not_biased_and_intervals_hold(function: Function, estimator: str, changed: float) -> None:
-    view = View(changed, 7)
+    view = changed_view(changed)
     truth = view.truth(function)
-    found = [view.asked(function, 0.1, seed, estimator, 0.95) for seed in range(400)]
-    values = np.array([one.value for one in found])
+    corr, aqp = drawn(changed)
+    stale = np.array([[*view.stale, np.nan]]).T
+    found = estimates(function, (stale, corr), (np.zeros((3, 1)), aqp), 0.1, 0.95, estimator)
+    values = found.value
+    assert len(values) == 400
     standard = values.std(ddof=1) / len(values) ** 0.5
     assert abs(values.mean() - truth) <= 4 * standard
-    known = [one for one in found if one.low is not None and one.high is not None]
-    assert len(known) > 350
-    held = np.mean([one.low <= truth <= one.high for one in known])
+    known = ~(np.isnan(found.low) | np.isnan(found.high))
+    assert known.sum() > 350
+    held = np.mean((found.low <= truth)[known] & (truth <= found.high)[known])
     assert held >= 0.925, (held, function)
-    assert np.median([one.high - one.low for one in known]) < 6 * values.std()
+    assert np.median((found.high - found.low)[known]) < 6 * values.std()
+    # What one sample alone is asked for is the same.
+    for seed in (0, 399):
+        one = view.asked(function, 0.1, seed, estimator, 0.95)
+        ends = (found.value[seed], found.low[seed], found.high[seed])
+        assert (one.value, one.low, one.high) == ends
+        assert one.by == ("corr" if found.corrected[seed] else "aqp")
 
 
 def test_little_change_is_corrected_more_closely_than_estimated_anew() -> None:

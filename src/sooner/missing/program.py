@@ -79,6 +79,20 @@ class Program:
             return self._one_by_one(weights, limits, floor)
         if (np.isinf(limits) & (weights > 0)).any() and self._is_unbounded(weights, limits, floor):
             return None
+        asked = (weights.tobytes(), limits.tobytes(), floor.tobytes())
+        if asked not in self._solved:
+            self._solved[asked] = self._solution(weights, limits, floor)
+        rows = self._solved[asked]
+        if rows is None:
+            raise Contradiction
+        return rows
+
+    @cached_property
+    def _solved(self) -> dict[tuple[bytes, bytes, bytes], Counts | None]:
+        """What was solved already: the aggregates of a query ask much the same."""
+        return {}
+
+    def _solution(self, weights: Floats, limits: Floats, floor: Floats) -> Counts | None:
         # Half a second of imports that only overlapping constraints need.
         from scipy.optimize import Bounds, LinearConstraint, milp
 
@@ -89,9 +103,7 @@ class Program:
             constraints=LinearConstraint(self._member, self._required, self.most),
             options={"mip_rel_gap": 0.0},
         )
-        if found.x is None:
-            raise Contradiction
-        rows: Counts = np.rint(found.x).astype(np.int64)
+        rows: Counts | None = None if found.x is None else np.rint(found.x).astype(np.int64)
         return rows
 
     def _one_by_one(self, weights: Floats, limits: Floats, floor: Floats) -> Counts | None:

@@ -132,8 +132,9 @@ def _by_group(
 
     found = np.full(len(sizes), np.nan)
     ends = np.cumsum(sizes)
+    starts = ends - sizes
     for group in np.flatnonzero(sizes):
-        values = pd.Series(data[ends[group] - sizes[group] : ends[group]])
+        values = pd.Series(data[starts[group] : ends[group]])
         try:
             found[group] = float(function(values))
         except Exception:

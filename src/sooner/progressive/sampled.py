@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sooner.algebra import Aggregate, Column, Item, Project, Relation, Scan
-from sooner.algebra.scalar import column, columns_of
+from sooner.algebra.scalar import Scalar, column, columns_of
 from sooner.progressive.estimates import Column as Estimate
 from sooner.progressive.estimates import Rows, Varying, certain_rows
 from sooner.progressive.numbers import numbers
@@ -26,7 +26,7 @@ from sooner.progressive.resampled import resampled
 from sooner.progressive.samplers import MOST_ROWS, FunctionOf, QuantileOf, Sampler
 from sooner.progressive.states import Kept
 from sooner.progressive.woodruff import Woodruff
-from sooner.statistics import sample_of
+from sooner.statistics import Sample, sample_of
 from sooner.statistics.places import places
 from sooner.storage.layout import REPLICATE
 
@@ -140,15 +140,24 @@ class Sampled:
             count = groups.num_rows if keys else 1
             columns = dict(zip(keys, groups.columns, strict=True))
         group = places(groups.select(list(keys)), self._rows.select(list(keys)))
-        # Spark groups some rows that Arrow tells apart (-0.0 and 0.0): such a row is left out.
-        rows, group = self._rows.take(np.flatnonzero(group >= 0)), group[group >= 0]
+        rows, found = self._rows, group >= 0
+        if not found.all():
+            # Spark groups some rows that Arrow tells apart (-0.0 and 0.0): such a row is left out.
+            rows, group = rows.take(np.flatnonzero(found)), group[found]
+        samples: dict[Scalar, Sample] = {}
         for one in self.state.samplers:
-            columns[one.name] = self._estimate(one, rows, group, count)
+            columns[one.name] = self._estimate(one, rows, group, count, samples)
         return certain_rows({name: columns[name] for name in self.schema.names}, count)
 
     def _estimate(
-        self, one: Sampler, rows: pa.Table, group: npt.NDArray[np.int64], count: int
+        self,
+        one: Sampler,
+        rows: pa.Table,
+        group: npt.NDArray[np.int64],
+        count: int,
+        samples: dict[Scalar, Sample],
     ) -> Varying:
+        """``samples`` are those of values that were asked for before: several quantiles go by one."""
         values = rows.column(_value(one)).combine_chunks()
         replicate = np.asarray(rows.column(REPLICATE).to_numpy(), np.int64)
         if isinstance(one, FunctionOf):
@@ -163,11 +172,13 @@ class Sampled:
                 (count, self._replicates),
                 self._share,
             )
-        found = numbers(values).copy()
-        # Spark's NaN is the greatest number; null is left out.
-        found[np.isnan(found) & pc.is_valid(values).to_numpy(zero_copy_only=False)] = np.inf
-        sample = sample_of(found, group, replicate, (count, self._replicates))
-        return Woodruff.of(sample, one.probability, self._share)
+        if one.value not in samples:
+            found = numbers(values).copy()
+            # Spark's NaN is the greatest number; null is left out.
+            found[np.isnan(found) & pc.is_valid(values).to_numpy(zero_copy_only=False)] = np.inf
+            shape = (count, self._replicates)
+            samples[one.value] = sample_of(found, group, replicate, shape)
+        return Woodruff.of(samples[one.value], one.probability, self._share)
 
 
 def _value(one: Sampler) -> str:

@@ -308,6 +308,8 @@ class Kept:
 
 def nullable(table: pa.Table) -> pa.Table:
     """The table with columns that may be null: what one batch has none of, the next may have."""
+    if all(field.nullable for field in table.schema):
+        return table
     return table.cast(pa.schema([field.with_nullable(True) for field in table.schema]))
 
 

@@ -14,6 +14,12 @@ from sooner.statistics.arrays import Floats, Integers
 from sooner.statistics.intervals import Interval
 
 _CHANCES = pdtr(np.arange(20), 1.0)
+# Weights by the first 16 bits of a chance, where these decide: a search for each would be most of the time.
+_UNSURE = 255
+_EDGES = np.arange((1 << 16) + 1) / (1 << 16)
+_LEAST = np.searchsorted(_CHANCES, _EDGES[:-1], side="right")
+_MOST = np.searchsorted(_CHANCES, _EDGES[1:], side="left")
+_WEIGHTS: NDArray[np.uint8] = np.where(_LEAST == _MOST, _LEAST, _UNSURE).astype(np.uint8)
 _STEP = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -27,8 +33,11 @@ def poisson_weights(hashes: Integers | NDArray[np.uint64], replicates: int) -> N
     keys = np.atleast_1d(hashes).astype(np.uint64, copy=False)
     streams = _mixed(np.arange(1, replicates + 1, dtype=np.uint64) * _STEP)
     mixed = _mixed(keys[None, :] ^ streams[:, None])
-    chance = (mixed >> np.uint64(11)) * 2.0**-53
-    return np.searchsorted(_CHANCES, chance, side="right").astype(np.uint8)
+    weights = _WEIGHTS.take((mixed >> np.uint64(48)).astype(np.intp))
+    unsure = weights == _UNSURE
+    chance = (mixed[unsure] >> np.uint64(11)) * 2.0**-53
+    weights[unsure] = np.searchsorted(_CHANCES, chance, side="right")
+    return weights
 
 
 def _mixed(bits: NDArray[np.uint64]) -> NDArray[np.uint64]:
@@ -58,21 +67,21 @@ def percentile_interval(
     array([0.9])
     """
     estimate, values = theta[0], np.sort(theta[1:], axis=0)
-    enough = (keys >= max(2, fewest)) & np.isfinite(values).all(axis=0) & np.isfinite(estimate)
+    # In order, what is not finite comes first or last.
+    finite = np.isfinite(values[0]) & np.isfinite(values[-1]) & np.isfinite(estimate)
+    enough = (keys >= max(2, fewest)) & finite
     n = np.where(enough, keys, 2.0)
     tail = ndtr(-np.sqrt(n / (n - 1.0)) * stdtrit(n - 1.0, 0.5 + confidence / 2.0))
     shrink = np.sqrt(max(0.0, 1.0 - progress))
-    low, high = (
-        np.where(enough, estimate + shrink * (_at(values, level) - estimate), np.nan)
-        for level in (tail, 1.0 - tail)
-    )
+    ends = _at(values, np.stack([tail, 1.0 - tail]))
+    low, high = np.where(enough, estimate + shrink * (ends - estimate), np.nan)
     if progress >= 1.0:
         return Interval(estimate, estimate)
     return Interval(np.minimum(low, estimate), np.maximum(high, estimate))
 
 
 def _at(ordered: Floats, level: Floats) -> Floats:
-    """A quantile of each column, at a level of its own: the k-th of B values is at k/(B + 1)."""
+    """Quantiles of each column, at levels of its own: the k-th of B values is at k/(B + 1)."""
     position = np.clip(level * (len(ordered) + 1) - 1.0, 0.0, len(ordered) - 1.0)
     below = np.floor(position).astype(np.intp)
     above = np.minimum(below + 1, len(ordered) - 1)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -28,18 +29,6 @@ _ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
-class Cell:
-    """A value with its interval and hard range, in the units of the measure; ``None`` where unknown."""
-
-    value: Any
-    low: Any
-    high: Any
-    hard_low: Any
-    hard_high: Any
-    status: Status
-
-
-@dataclass(frozen=True)
 class Spread:
     """An estimate with its standard error and the degrees of freedom it rests on."""
 
@@ -53,6 +42,30 @@ class Spread:
         return self.value - wide, self.value + wide
 
 
+@dataclass(frozen=True)
+class Cell:
+    """A value with its interval and hard range, in the units of the measure; ``None`` where unknown.
+
+    One with a ``spread`` has its interval once a confidence is given.
+    """
+
+    value: Any
+    low: Any
+    high: Any
+    hard_low: Any
+    hard_high: Any
+    status: Status
+    spread: Spread | None = None
+
+    def at(self, confidence: float) -> Cell:
+        """The same with its interval at a confidence."""
+        if self.spread is None:
+            return self
+        low, high = self.spread.ends(confidence)
+        low, high = max(low, self.hard_low), min(high, self.hard_high)
+        return Cell(self.value, low, high, self.hard_low, self.hard_high, self.status)
+
+
 def _student(freedom: float, tail: float) -> float:
     """The quantile of Student's t. Beyond 30 degrees of freedom by its series, to five digits: SciPy's
     own search takes longer than the rest of an answer."""
@@ -63,14 +76,13 @@ def _student(freedom: float, tail: float) -> float:
     return z + (z**3 + z) / (4 * freedom) + second
 
 
-def count_cell(
-    known: int, rows: Ints, sampled: Ints, matched: Ints, certain_not: Ints, confidence: float
-) -> Cell:
+def count_cell(known: int, rows: Ints, sampled: Ints, matched: Ints, certain_not: Ints) -> Cell:
     """How many rows pass: ``known`` for certain, and of each leaf that is cut a share.
 
     ``certain_not`` are rows of a leaf that do not count, whether sampled or not (nulls, for COUNT(x)).
     """
-    fewest = known + int(matched.sum())
+    passed = int(matched.sum())
+    fewest = known + passed
     most = known + int((rows - certain_not - (sampled - matched)).sum())
     if fewest == most:
         return Cell(fewest, fewest, fewest, fewest, fewest, Status.EXACT)
@@ -78,12 +90,10 @@ def count_cell(
     flat = _flat(matched, sampled)
     variance = np.where(flat, _smoothed(matched, sampled), variance)
     spread = _spread(known, rows, sampled, matched.astype(np.float64), variance)
-    return _estimate(
-        spread, confidence, fewest, most, known, int(matched.sum()), _thin(rows, sampled)
-    )
+    return _estimate(spread, fewest, most, known, passed, _thin(rows, sampled))
 
 
-def sum_cell(known: Covered, leaves: Strata, confidence: float) -> Cell:
+def sum_cell(known: Covered, leaves: Strata) -> Cell:
     """The sum of what passes; null if nothing does."""
     least, most = known.count + int(leaves.count.sum()), _most(known, leaves)
     if most == 0:
@@ -102,7 +112,6 @@ def sum_cell(known: Covered, leaves: Strata, confidence: float) -> Cell:
     spread = _regressed(leaves, 0.0, float(known.sum))
     return _estimate(
         spread,
-        confidence,
         certain + less - slack,
         certain + more + slack,
         known.count,
@@ -111,7 +120,7 @@ def sum_cell(known: Covered, leaves: Strata, confidence: float) -> Cell:
     )
 
 
-def average_cell(known: Covered, leaves: Strata, confidence: float) -> Cell:
+def average_cell(known: Covered, leaves: Strata) -> Cell:
     """The average of what passes; null if nothing does."""
     least, most = known.count + int(leaves.count.sum()), _most(known, leaves)
     if most == 0:
@@ -136,7 +145,6 @@ def average_cell(known: Covered, leaves: Strata, confidence: float) -> Cell:
     ratio = Spread(value + spread.value / count, spread.error / count, spread.freedom)
     return _estimate(
         ratio,
-        confidence,
         *hard,
         known.count,
         int(leaves.count.sum()),
@@ -201,24 +209,25 @@ def _regressed(leaves: Strata, around: float, known: float) -> Spread:
     Techniques, ch. 7). It takes up to a third off the error, most where most of a leaf passes.
     """
     kept, rows = np.maximum(1, leaves.sampled), leaves.rows
+    others, square = kept - 1, around * around
     sums = leaves.sum.astype(np.float64)
     passing = sums - around * leaves.count
-    squares = leaves.squares - 2 * around * sums + np.square(around) * leaves.count
+    squares = leaves.squares - 2 * around * sums + square * leaves.count
     everything = (leaves.sampled_positive + leaves.sampled_negative).astype(np.float64)
     together = leaves.squares - around * sums - passing * everything / kept
     alone = leaves.sampled_squares - np.square(everything) / kept
     use = (leaves.sampled >= _FEWEST_TO_REGRESS) & (alone > 0)
     slope = np.divide(together, alone, out=np.zeros_like(alone), where=use)
-    slope = np.clip(slope, 0.0, 1.0)
+    slope = np.minimum(np.maximum(slope, 0.0), 1.0)
     corrected = slope * (leaves.totals.sum.astype(np.float64) - rows * everything / kept)
-    explained = (2 * slope * together - np.square(slope) * alone) / np.maximum(1, kept - 1)
+    explained = (2 * slope * together - np.square(slope) * alone) / np.maximum(1, others)
     variance = _variances(passing, np.maximum(squares, 0.0), leaves.sampled) - explained
-    variance = np.maximum(variance, 0.0) * (kept - 1) / np.maximum(1, kept - 1 - use)
+    variance = np.maximum(variance, 0.0) * others / np.maximum(1, others - use)
     # The squares of all of a leaf are known, too. A sample that missed a long tail has too small ones, and
     # a variance that is too small by about as much.
     of_leaf = _mean_square(leaves.totals, around)
     of_sample = (
-        leaves.sampled_squares - 2 * around * everything + np.square(around) * leaves.valued
+        leaves.sampled_squares - 2 * around * everything + square * leaves.valued
     ) / np.maximum(1, leaves.valued)
     missed = np.divide(of_leaf, of_sample, out=np.ones_like(of_leaf), where=of_sample > 0)
     variance = variance * np.maximum(missed, 1.0)
@@ -273,13 +282,7 @@ def _smoothed(matched: Ints, sampled: Ints) -> Floats:
 
 
 def _estimate(
-    spread: Spread,
-    confidence: float,
-    hard_low: Any,
-    hard_high: Any,
-    known: int,
-    matched: int,
-    thin: bool,
+    spread: Spread, hard_low: Any, hard_high: Any, known: int, matched: int, thin: bool
 ) -> Cell:
     """``thin`` where a leaf has too few sampled rows to show a spread."""
     if not np.isfinite(spread.value):  # squares of huge numbers
@@ -287,10 +290,7 @@ def _estimate(
     value = min(max(spread.value, hard_low), hard_high)
     if (known == 0 and matched < _FEWEST) or thin or not np.isfinite(spread.error):
         return Cell(value, None, None, hard_low, hard_high, Status.UNKNOWN)
-    low, high = spread.ends(confidence)
-    return Cell(
-        value, max(low, hard_low), min(high, hard_high), hard_low, hard_high, Status.ESTIMATE
-    )
+    return Cell(value, None, None, hard_low, hard_high, Status.ESTIMATE, spread)
 
 
 def _odd(value: Any) -> Cell:
@@ -326,9 +326,11 @@ def _average_range(certain: Any, least: int, leaves: Strata, slack: Any) -> tupl
 
 def _furthest(certain: Any, least: int, rest: Ints, ends: Any) -> Any:
     order = np.argsort(-ends.astype(np.float64), kind="stable")
-    counts = np.concatenate([[0], np.cumsum(rest[order])]) + least
-    added = rest[order].astype(ends.dtype) * ends[order]
-    sums = np.concatenate([np.zeros(1, ends.dtype), np.cumsum(added)]) + certain
+    rest, ends = rest[order], ends[order]
+    counts = accumulate(rest.tolist(), initial=0)
+    sums = accumulate((rest.astype(ends.dtype) * ends).tolist(), initial=0)
     return max(
-        _ratio(total, int(count)) for total, count in zip(sums, counts, strict=True) if count
+        _ratio(certain + more, least + count)
+        for more, count in zip(sums, counts, strict=True)
+        if least + count
     )

@@ -100,18 +100,14 @@ def _value(number: Any, measure: Measure | None, type_: pa.DataType) -> Any:
 def _ends(
     pairs: Sequence[tuple[Any, Any]], cells: Sequence[Cell], measure: Measure | None
 ) -> Bounds:
-    exact = [cell.status is Status.EXACT for cell in cells]
-    low, high = (
-        [
-            _end(pair[up], measure, up and not sure, sure)
-            for pair, sure in zip(pairs, exact, strict=True)
-        ]
-        for up in (False, True)
-    )
-    return Bounds(
-        pa.chunked_array([pa.array(low, pa.float64())]),
-        pa.chunked_array([pa.array(high, pa.float64())]),
-    )
+    low, high = [], []
+    for (first, last), cell in zip(pairs, cells, strict=True):
+        exact = cell.status is Status.EXACT
+        low.append(_end(first, measure, False, exact))
+        high.append(_end(last, measure, not exact, exact))
+    # One array cut in two: to make another would take longer than the ends themselves.
+    both, rows = pa.array(low + high, pa.float64()), len(cells)
+    return Bounds(pa.chunked_array([both[:rows]]), pa.chunked_array([both[rows:]]))
 
 
 def _end(end: Any, measure: Measure | None, up: bool, exact: bool) -> float | None:

@@ -21,7 +21,8 @@ is alike on both sides of a percentile are ranks, not values.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import ceil, sqrt
+from itertools import pairwise
+from math import ceil, isfinite, sqrt
 
 import numpy as np
 from scipy.special import pdtr
@@ -36,13 +37,15 @@ _REPLICATES = 400
 _MOST_REPLICATES = 4_000
 # Weights drawn at a time: so many stay in a cache.
 _CELLS = 1 << 16
+# From so many columns on, adding row to row takes less time than NumPy's sums along each column.
+_WIDE = 64
 # With fewer rows, as many as would be of equal weight, nothing is said of how far off the estimate is.
 _FEWEST = 12
 # Where a row is, seen from the percentile.
 _NONE, _BELOW, _NEAR, _ABOVE = range(4)
-# Weights by 16 random bits, Poisson(1): drawing them one by one would be most of the time.
+# Weights less 1 by 16 random bits, Poisson(1): drawing them one by one would be most of the time.
 _CHANCES = (np.arange(1 << 16) + 0.5) / (1 << 16)
-_WEIGHTS = np.searchsorted(pdtr(np.arange(12), 1.0), _CHANCES).astype(np.float64)
+_MORE = (np.searchsorted(pdtr(np.arange(12), 1.0), _CHANCES) - 1).astype(np.int8)
 
 
 def quantile_estimate(
@@ -84,27 +87,67 @@ def quantile_estimate(
     if ratio >= 1.0:
         whole = _known(after.quantile)
         return Estimate(whole, whole, whole, "aqp" if estimator == "auto" else estimator)
-    base = np.nan if stale is None else stale
-    rows = np.array([min(before.rows, after.rows), after.rows])
-    corrected = base + (after.quantile - before.quantile)
-    if rows[0] < _FEWEST:
-        corrected = base if put_right is None else put_right
-    replicates = min(_MOST_REPLICATES, max(_REPLICATES, ceil(10 / max(1e-9, 1 - confidence))))
-    draws = _draws(before, after, ratio, replicates, np.random.default_rng(seed))
-    values = np.array([corrected, after.quantile])
-    theta = np.vstack([values, np.array([base, 0.0]) + draws])
-    with np.errstate(invalid="ignore"):
-        ends = percentile_interval(theta, 0.0, confidence, rows, _FEWEST)
-    ends = _moved_out(ends, max(before.step(ratio), after.step(ratio)))
-    by = ("corr", "aqp")
-    chosen = _varies_less(values, ends, draws) if estimator == "auto" else by.index(estimator)
-    value, low, high = (_known(each[chosen]) for each in (values, ends.low, ends.high))
-    return Estimate(value, low, high, by[chosen])
+    both = estimator != "aqp"
+    return _judged(before, after, stale, ratio, confidence, seed, put_right, both).by(estimator)
 
 
 def are_few(share: float, dirty: Floats, clean: Floats) -> bool:
     """Whether sampled rows are too few to tell by how much a percentile moved."""
     return min(_Side.of(dirty, share).rows, _Side.of(clean, share).rows) < _FEWEST
+
+
+@dataclass(frozen=True, eq=False)
+class _Judged:
+    """SVC+CORR and SVC+AQP, in this order: what they say, their ends, and a row for each replicate."""
+
+    values: Floats
+    ends: Interval
+    draws: Floats
+
+    def by(self, estimator: Estimator) -> Estimate:
+        names = ("corr", "aqp")
+        chosen = self._varies_less if estimator == "auto" else names.index(estimator)
+        value, low, high = (
+            _known(each[chosen]) for each in (self.values, self.ends.low, self.ends.high)
+        )
+        return Estimate(value, low, high, names[chosen])
+
+    @property
+    def _varies_less(self) -> int:
+        """One without an interval only if the other has none, or no value, either."""
+        if not self.ends.known.any():
+            return int(np.isnan(self.values[0]))
+        return int(np.argmin(np.where(self.ends.known, np.var(self.draws, axis=0), np.inf)))
+
+
+def _judged(
+    before: _Side,
+    after: _Side,
+    stale: float | None,
+    ratio: float,
+    confidence: float,
+    seed: int,
+    put_right: float | None,
+    both: bool = True,
+) -> _Judged:
+    """With ``both`` false, SVC+CORR has no ends."""
+    base = np.nan if stale is None else stale
+    rows = np.array([min(before.rows, after.rows), after.rows])
+    corrected = base + (after.quantile - before.quantile)
+    if rows[0] < _FEWEST:
+        corrected = base if put_right is None else put_right
+    values = np.array([corrected, after.quantile])
+    if rows[1] < _FEWEST:  # no ends, whatever is drawn
+        unknown = np.full(2, np.nan)
+        return _Judged(values, Interval(unknown, unknown), np.empty((0, 2)))
+    replicates = min(_MOST_REPLICATES, max(_REPLICATES, ceil(10 / max(1e-9, 1 - confidence))))
+    both = both and rows[0] >= _FEWEST
+    draws = _draws(before, after, ratio, replicates, np.random.default_rng(seed), both)
+    theta = np.vstack([values, np.array([base, 0.0]) + draws])
+    with np.errstate(invalid="ignore"):
+        ends = percentile_interval(theta, 0.0, confidence, rows, _FEWEST)
+    ends = _moved_out(ends, max(before.step(ratio), after.step(ratio)))
+    return _Judged(values, ends, draws)
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,11 +197,11 @@ class _Side:
         values = self.near[first - self.first : end - self.first]
         if len(values) < 2 or values[0] == values[-1]:
             return 0.0
-        if not np.isfinite(values[[0, -1]]).all():
+        if not (isfinite(values[0]) and isfinite(values[-1])):
             return np.inf
-        gaps = np.diff(values)
+        gaps = values[1:] - values[:-1]
         widest, number = float(gaps.max()), len(gaps)
-        if np.median(gaps) == 0.0:
+        if 2 * np.count_nonzero(gaps) < number:
             return widest
         if number * (1.0 - widest / (values[-1] - values[0])) ** (number - 1) < 0.01:
             ranks = ceil(sqrt(number))
@@ -174,33 +217,46 @@ def _around(count: int, share: float, deviations: float, more: int) -> tuple[int
 
 
 def _draws(
-    before: _Side, after: _Side, ratio: float, replicates: int, rng: np.random.Generator
+    before: _Side,
+    after: _Side,
+    ratio: float,
+    replicates: int,
+    rng: np.random.Generator,
+    both: bool,
 ) -> Floats:
-    """What SVC+CORR adds to the stale percentile, and SVC+AQP: a row for each replicate."""
+    """What SVC+CORR, if ``both`` are wanted, adds to the stale percentile, and SVC+AQP.
+
+    A row for each replicate.
+    """
     near = (before.places == _NEAR) | (after.places == _NEAR)
     alone = np.flatnonzero(near)
     # The other keys, by where they were and where they are.
-    kinds, sizes = np.unique(4 * before.places[~near] + after.places[~near], return_counts=True)
+    numbers = np.bincount((4 * before.places + after.places)[~near])
+    kinds = np.flatnonzero(numbers)
+    sizes = numbers[kinds][:, None]
     was = np.append(before.places[alone], kinds // 4)
     is_ = np.append(after.places[alone], kinds % 4)
-    expected: Floats = np.append(np.ones(len(alone)), sizes).astype(np.float64)[:, None]
+    of_before, of_after = (np.searchsorted(alone, side.keys) for side in (before, after))
+    expected: Floats = np.vstack([np.ones((len(alone), 1)), sizes])
     spread = sqrt(1.0 - ratio)
     at_once = max(1, _CELLS // max(1, len(expected)))
     found = []
     for start in range(0, replicates, at_once):
         number = min(at_once, replicates - start)
-        bits = rng.integers(0, len(_WEIGHTS), (len(alone), number), dtype=np.uint16)
+        bits = rng.integers(0, len(_MORE), (len(alone), number), dtype=np.uint16)
         weights = np.empty((len(expected), number))
-        weights[: len(alone)] = _WEIGHTS[bits]
-        weights[len(alone) :] = rng.poisson(sizes[:, None], (len(sizes), number))
-        weights -= expected
+        # Nothing is clipped, as all bits have a weight, and nothing need be checked.
+        weights[: len(alone)] = _MORE.take(bits, mode="clip")
+        weights[len(alone) :] = rng.poisson(sizes, (len(sizes), number)) - sizes
         weights *= spread
         weights += expected
         up, down = rng.poisson(1.0, (2, number))
-        old = _Weighed.of(before, weights, was, np.searchsorted(alone, before.keys))
-        new = _Weighed.of(after, weights, is_, np.searchsorted(alone, after.keys))
-        with np.errstate(invalid="ignore"):
-            moved = new.quantiles(spread * (up - down)) - old.quantiles()
+        new = _Weighed.of(after, weights, is_, of_after)
+        moved = np.full(number, np.nan)
+        if both:
+            old = _Weighed.of(before, weights, was, of_before)
+            with np.errstate(invalid="ignore"):
+                moved = new.quantiles(spread * (up - down)) - old.quantiles()
         found.append(np.stack([moved, new.quantiles()], axis=1))
     return np.concatenate(found)
 
@@ -218,7 +274,7 @@ class _Weighed:
         """``places`` says where each line of ``weights`` is, ``lines`` which is that of each near row."""
         totals, below = (places != _NONE) @ weights, (places == _BELOW) @ weights
         positions = side.share * np.maximum(0.0, totals - 1.0) - below
-        return _Weighed(side.near, np.cumsum(weights[lines], axis=0), positions)
+        return _Weighed(side.near, _summed(weights[lines]), positions)
 
     def quantiles(self, shift: Floats | float = 0.0) -> Floats:
         """The percentile of each replicate, so many ranks further up."""
@@ -229,8 +285,17 @@ class _Weighed:
         return _between(self._at(below), self._at(below + 1.0), positions - below)
 
     def _at(self, rank: Floats) -> Floats:
-        place = (self.ranks <= rank).sum(axis=0)
+        place = (self.ranks <= rank).sum(axis=0, dtype=np.min_scalar_type(len(self.ranks)))
         return np.asarray(self.values[np.minimum(place, len(self.values) - 1)])
+
+
+def _summed(rows: Floats) -> Floats:
+    """The sum of all rows up to each, in place."""
+    if rows.shape[1] < _WIDE:
+        return np.cumsum(rows, axis=0, out=rows)
+    for before, row in pairwise(rows):
+        np.add(before, row, out=row)
+    return rows
 
 
 def _between(low: Floats, high: Floats, part: Floats | float) -> Floats:
@@ -244,13 +309,6 @@ def _moved_out(ends: Interval, step: float) -> Interval:
     low = np.maximum(ends.low - steps, np.fmin(*ends.low))
     high = np.minimum(ends.high + steps, np.fmax(*ends.high))
     return Interval(low, high)
-
-
-def _varies_less(values: Floats, ends: Interval, draws: Floats) -> int:
-    """Of both estimators; one without an interval only if the other has none, or no value, either."""
-    if not ends.known.any():
-        return int(np.isnan(values[0]))
-    return int(np.argmin(np.where(ends.known, np.var(draws, axis=0), np.inf)))
 
 
 def _known(value: float) -> float | None:

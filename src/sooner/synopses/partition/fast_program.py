@@ -59,14 +59,18 @@ def _cross(
     high = np.arange(1, len(low) + 1)
     # What has no variance yet cannot be improved.
     open_ = np.flatnonzero((best[1:] > 0.0) & (high - low > 1))
+    here, there = low[open_], high[open_]
     while len(open_):
-        here, there = low[open_], high[open_]
         middle = np.minimum(here + reach, (here + there) >> 1)
         last = inside(middle, open_)
-        before = best[middle] >= last
-        high[open_] = np.where(before, middle, there)
-        low[open_] = np.where(before, here, middle)
-        beyond[open_] = np.where(before, beyond[open_], last)
-        open_ = open_[high[open_] - low[open_] > 1]
+        before = best.take(middle) >= last
+        after = ~before
+        np.copyto(there, middle, where=before)
+        np.copyto(here, middle, where=after)
+        beyond[open_[after]] = last[after]
+        further = there - here > 1
+        if not further.all():
+            low[open_], high[open_] = here, there
+            open_, here, there = open_[further], here[further], there[further]
         reach *= 2
     return high

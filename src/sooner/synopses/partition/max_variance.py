@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -97,10 +98,17 @@ class FastMaxVariance:
         begin, end = self.queries[int(self._variances(places).argmax())]
         return int(places[begin, 0]), int(places[end, 0]) - 1
 
+    @cached_property
+    def _ends(self) -> tuple[Integers, Integers]:
+        """At which positions queries begin and end."""
+        begins, ends = zip(*self.queries, strict=True)
+        return np.array(begins), np.array(ends)
+
     def _variances(self, places: Integers) -> Floats:
         at = self.totals.take(places, axis=1)
-        begins, ends = zip(*self.queries, strict=True)
-        inside = at.take(ends, axis=1) - at.take(begins, axis=1)
+        begins, ends = self._ends
+        inside = at.take(ends, axis=1)
+        inside -= at.take(begins, axis=1)
         return _variance(inside, inside[0, 0], self.smallest, self.mean)
 
 
@@ -148,9 +156,15 @@ def _by_halves(items: Items, totals: Floats, smallest: int) -> FastMaxVariance:
     row_items = np.repeat(np.arange(len(items)), np.diff(items.counts))
 
     def positions(first: Integers, last: Integers) -> Integers:
-        start, end = items.counts[first], items.counts[last + 1]
-        half = np.minimum(np.maximum((end - start + 1) >> 1, smallest), end - start)
-        return np.stack([first, last + 1, row_items[end - half], row_items[start + half - 1] + 1])
+        found = np.empty((4, len(first)), np.int64)
+        found[0] = first
+        np.add(last, 1, out=found[1])
+        start, end = items.counts.take(found[0]), items.counts.take(found[1])
+        rows = end - start
+        half = np.minimum(np.maximum((rows + 1) >> 1, smallest), rows)
+        found[2] = row_items.take(end - half)
+        np.add(row_items.take(start + half - 1), 1, out=found[3])
+        return found
 
     return FastMaxVariance(
         totals, smallest, False, positions, ((0, 1), (0, 3), (2, 1), (0, 2), (3, 1))
