@@ -10,7 +10,6 @@ from itertools import combinations_with_replacement, product
 
 import duckdb
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -20,8 +19,6 @@ from sooner.missing.program import infinite
 from sooner.missing.ranges import RANGES, Known, Span
 from sooner.missing.space import condition_of, space_of
 from sooner.missing.worlds import Split, told, worlds
-
-pytestmark = pytest.mark.simulation
 
 SCHEMA = (Column("a", "int"), Column("b", "boolean"), Column("v", "int"))
 # All rows there can be: constraints leave no other values to a and v.

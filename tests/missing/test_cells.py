@@ -7,7 +7,6 @@ from functools import cache
 from itertools import product
 from operator import eq, ge, gt, le, lt, ne
 
-import pytest
 import z3
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,8 +16,6 @@ from sooner.missing.cells import decompose
 from sooner.missing.constraint import Constraint
 from sooner.missing.grid import grid_of
 from sooner.missing.space import space_of
-
-pytestmark = pytest.mark.simulation
 
 SCHEMA = (Column("i", "int"), Column("x", "double"), Column("w", "string"))
 WORDS = ("ant", "bee", "cat")

@@ -111,7 +111,6 @@ QUERIES = [
 ]
 
 
-@pytest.mark.simulation
 @pytest.mark.parametrize("text", QUERIES)
 @given(known=tables_of, missing=tables_of)
 def test_the_truth_is_in_the_range(text: str, known: Tables, missing: Tables) -> None:
@@ -124,7 +123,6 @@ def test_the_truth_is_in_the_range(text: str, known: Tables, missing: Tables) ->
         assert low <= (value or 0) <= high, (name, value, low, high)
 
 
-@pytest.mark.simulation
 @given(known=tables_of, missing=tables_of)
 def test_keys_make_it_tighter_and_it_still_holds(known: Tables, missing: Tables) -> None:
     distinct: dict[str, dict[str, Rows]] = {"known": {}, "missing": {}}

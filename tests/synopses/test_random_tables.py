@@ -13,8 +13,6 @@ from test_answers import FUNCTIONS
 from sooner.answer import Answer, Status
 from sooner.errors import CannotAnswer
 
-pytestmark = pytest.mark.simulation
-
 WORDS = ["w = 'b'", "w <> 'c'", "w > 'b'", "w IS NULL", "w IN ('a', 'é')", "w NOT IN ('a')"]
 
 
