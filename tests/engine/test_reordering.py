@@ -120,13 +120,18 @@ def test_rows_are_in_the_order_of_their_hashes(database: Database, tmp_path: Pat
     assert np.all(np.diff(np.concatenate(hashes).astype(np.float64)) >= 0)
 
 
-def test_only_values_that_repeat_get_a_dictionary(database: Database, tmp_path: Path) -> None:
+def test_what_hardly_repeats_has_no_dictionary_and_numbers_of_it_are_as_they_are(
+    database: Database, tmp_path: Path
+) -> None:
     rows = 60_000
     random = np.random.default_rng(3)
     columns = {
         "key": random.permutation(rows),
         "wide": random.integers(0, 50_000, rows),
         "narrow": random.integers(0, 2_000, rows),
+        "price": pa.array(
+            [Decimal(int(n)) / 100 for n in random.integers(0, 10**8, rows)], pa.decimal128(12, 2)
+        ),
         "text": np.array([f"word {n}" for n in random.integers(0, 10**9, rows)]),
         "word": random.choice(["a", "b", "c"], rows),
     }
@@ -134,12 +139,11 @@ def test_only_values_that_repeat_get_a_dictionary(database: Database, tmp_path: 
     database.register("t", tmp_path / "t.parquet")
     for file in database.scramble("t", "key", blocks=2).scrambles[0].files:
         group = pq.read_metadata(file.path).row_group(0)
-        parts = (group.column(place) for place in range(group.num_columns))
-        assert {part.path_in_schema for part in parts if part.has_dictionary_page} == {
-            "narrow",
-            "word",
-            REPLICATE,
-        }
+        parts = {part.path_in_schema: part for part in map(group.column, range(group.num_columns))}
+        repeating = {name for name, part in parts.items() if part.has_dictionary_page}
+        assert repeating == {"narrow", "word", REPLICATE}
+        plain = {name for name, part in parts.items() if part.compression == "UNCOMPRESSED"}
+        assert plain == {"key", "wide", "price"}
 
 
 def test_hashes_are_sparks(spark: SparkSession) -> None:

@@ -97,8 +97,9 @@ class ByScramble:
 
     @property
     def bytes(self) -> int:
-        """The size of the scramble's own files."""
-        return sum(file.bytes for file in self.scramble.files)
+        """The size of the table, or of the scramble's files: the latter may be large to be read sooner."""
+        own = sum(file.bytes for file in self.scramble.files)
+        return min(own, self.table.facts.bytes or own)
 
     @property
     def description(self) -> str:
