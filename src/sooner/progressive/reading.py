@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
+from threading import Event
 from time import perf_counter
 from typing import TypeAlias, TypeVar
 
@@ -64,6 +65,7 @@ class Reading:
         self.start = perf_counter()
         # When to give up waiting for the next batch.
         self.deadline: float | None = None
+        self._stopping = Event()
         self._request = request
         self._functions = functions or {}
         self._is_shared = is_shared
@@ -157,10 +159,12 @@ class Reading:
     @contextmanager
     def _pool(self) -> Iterator[ThreadPoolExecutor]:
         pool = ThreadPoolExecutor(_IN_FLIGHT, thread_name_prefix="sooner")
+        self._stopping.clear()
         try:
             yield pool
         finally:
             # First what waits, then what runs: nothing may start in between.
+            self._stopping.set()
             pool.shutdown(wait=False, cancel_futures=True)
             self.streaming.cancel()
             pool.shutdown(wait=True)
@@ -169,17 +173,26 @@ class Reading:
         """Batches in order with their jobs, the next ones being read meanwhile."""
         waiting: deque[tuple[tuple[int, ...], _Jobs]] = deque()
         at_once = 1  # the first answer should not have to share the machine
+        begun, ahead = perf_counter(), 0.0
         for blocks in self._batches():
             self.streaming.hold(blocks, self._hint(blocks))
+            before = [job for _, jobs in waiting for _, job in jobs.values()]
             jobs = {
-                one.state.name: (_generation(one), pool.submit(self._run, one, blocks))
+                one.state.name: (
+                    _generation(one),
+                    pool.submit(self._run_after, before, ahead, one, blocks),
+                )
                 for one in self.kept
                 if one.state.name not in self._dropped
             }
             waiting.append((blocks, jobs))
             if len(waiting) == at_once:
-                at_once = _IN_FLIGHT
                 yield waiting.popleft()
+                # A batch begins when the one before is well on its way: jobs that begin together end
+                # together, and the first of both answers would come as late as the second.
+                now = perf_counter()
+                ahead, begun = (now - begun) / 2, now
+                at_once = _IN_FLIGHT
         yield from waiting
 
     def _add(self, blocks: tuple[int, ...], jobs: _Jobs) -> None:
@@ -208,6 +221,15 @@ class Reading:
         if isinstance(one, Kept) and outgrows(one, self.stream.cut.top):
             return LargeState(one, self.streaming)
         return one
+
+    def _run_after(
+        self, before: Sequence[Future[Read]], seconds: float, one: Keeper, blocks: Collection[int]
+    ) -> Read:
+        """As :meth:`_run`, after some seconds, or sooner if these jobs are done."""
+        wait(before, timeout=seconds)
+        if self._stopping.is_set():
+            raise CancelledError
+        return self._run(one, blocks)
 
     def _run(self, one: Keeper, blocks: Collection[int]) -> Read:
         streaming = self.streaming
