@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import CancelledError
 from pathlib import Path
+from threading import Event
+from time import perf_counter, sleep
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,7 +15,9 @@ import pyarrow.parquet as pq
 import pytest
 from comparison import assert_same_answer
 
+from sooner.engine.streaming import Streaming
 from sooner.errors import InvalidArgument, SoonerError
+from sooner.progressive.reading import Reading
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -100,6 +105,39 @@ def test_stopping_by_error_or_time_gives_everything_back(ready: Database) -> Non
     assert len(by_error) < 8 and not by_error[-1].final
     by_time = list(ready.sql(WITH_STATIC).progress(batches=8, within=1e-6))
     assert len(by_time) == 1 and not by_time[0].final
+
+
+@pytest.fixture
+def starts(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """When each batch was begun; reading one takes 0.4 s."""
+    run, found = Streaming.run, []
+
+    def slowly(own: Streaming, plan: Any, blocks: Any, *hints: Any) -> pa.Table:
+        if blocks:
+            found.append(perf_counter())
+            sleep(0.4)
+        return run(own, plan, blocks, *hints)
+
+    monkeypatch.setattr(Streaming, "run", slowly)
+    return found
+
+
+def test_a_batch_begins_when_the_one_before_is_on_its_way(
+    ready: Database, starts: list[float]
+) -> None:
+    answers = list(ready.sql(GROUPED).progress(batches=8))
+    assert_same_answer(answers[-1].table, ready.sql(GROUPED).exact().table)
+    assert len(starts) == 8
+    assert min(np.diff(starts)) > 0.05  # no two together
+
+
+def test_what_waits_for_its_turn_is_not_begun_once_stopped(starts: list[float]) -> None:
+    stopped = object.__new__(Reading)
+    stopped._stopping = Event()
+    stopped._stopping.set()
+    with pytest.raises(CancelledError):
+        stopped._run_after([], 0.0, None, (1,))  # type: ignore[arg-type]
+    assert not starts
 
 
 @pytest.mark.usefixtures("nothing_left")

@@ -11,7 +11,7 @@ _GROWTH = 2.0
 _LARGEST_SHARE = 0.15
 # So little is read about as fast as nothing, as most of the time goes into starting: two blocks at least,
 _FIRST = 2
-_FIRST_BYTES = 14e6
+_FIRST_BYTES = 11e6
 # several times as much where an estimate waits for static tables anyway: at scale 10 three times the
 # data of Q5 made it wait for 2.0 s instead of 1.5 and halved its error,
 _OF_STATIC_BYTES = 2.5
@@ -19,7 +19,7 @@ _MOST_FIRST_BYTES = 125e6
 # and more of small blocks, but not so many that there is nothing left to refine.
 _FIRST_SHARE = 0.125
 # What is smaller takes Spark about as long to start as to read.
-_WORTH_ITS_JOBS = 180e6
+_WORTH_ITS_JOBS = 150e6
 # So many rows may come to the driver at once.
 _ROWS_AT_ONCE = 1_000_000
 
@@ -40,7 +40,7 @@ def batches(
     >>> [len(batch) for batch in batches(128, seed=7)]
     [2, 4, 8, 16, 19, 19, 19, 19, 19, 3]
     >>> [len(batch) for batch in batches(128, seed=7, block_bytes=3e6)]
-    [5, 9, 19, 37, 58]
+    [4, 7, 15, 29, 50, 23]
     >>> [len(batch) for batch in batches(128, seed=7, block_bytes=3e6, static_bytes=15e6)]
     [12, 25, 50, 41]
     >>> [len(batch) for batch in batches(8, seed=7, count=3)]
