@@ -131,6 +131,13 @@ def test_a_batch_begins_when_the_one_before_is_on_its_way(
     assert min(np.diff(starts)) > 0.05  # no two together
 
 
+def test_each_loop_has_a_pool_that_later_ones_use_again(spark: SparkSession) -> None:
+    with Streaming(spark) as one, Streaming(spark) as other:
+        assert one.pool != other.pool
+    with Streaming(spark) as later:
+        assert later.pool in (one.pool, other.pool)
+
+
 def test_what_waits_for_its_turn_is_not_begun_once_stopped(starts: list[float]) -> None:
     stopped = object.__new__(Reading)
     stopped._stopping = Event()

@@ -7,6 +7,7 @@ import threading
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import count
 
 from pyspark.sql import SparkSession
 from rich.console import Console
@@ -72,6 +73,28 @@ def in_pool(spark: SparkSession, pool: str) -> Iterator[None]:
         yield
     finally:
         context.setLocalProperty("spark.scheduler.pool", before)  # type: ignore[arg-type]
+
+
+class Pools:
+    """Names of pools, each for one at a time and used again: Spark forgets no pool it has seen."""
+
+    def __init__(self, kind: str) -> None:
+        self._kind = kind
+        self._taken: set[str] = set()
+        self._lock = threading.Lock()
+
+    def take(self) -> str:
+        """One that nobody else has."""
+        with self._lock:
+            names = (f"sooner-{self._kind}-{number}" for number in count())
+            name = next(name for name in names if name not in self._taken)
+            self._taken.add(name)
+            return name
+
+    def give_back(self, name: str) -> None:
+        """Let others have it."""
+        with self._lock:
+            self._taken.discard(name)
 
 
 def cancel(spark: SparkSession, group: str) -> None:

@@ -19,7 +19,7 @@ from sooner.algebra.traversal import walk
 from sooner.engine.exact import arrow_schema
 from sooner.engine.failures import plain_errors
 from sooner.engine.frames import from_own_arrow
-from sooner.engine.jobs import cancel, in_pool, within
+from sooner.engine.jobs import Pools, cancel, in_pool, within
 from sooner.engine.lowering import lower, mapped
 from sooner.engine.merged_rows import MergedRows, forget, held
 from sooner.engine.opened_scrambles import opened_scramble
@@ -30,7 +30,7 @@ from sooner.storage.records import Scramble, Table
 from sooner.storage.row_groups import RowGroup
 
 HeldRows: TypeAlias = DataFrame
-_POOL = "sooner-progress"
+_POOLS = Pools("progress")
 
 
 class Streaming:
@@ -40,6 +40,7 @@ class Streaming:
         self._users = spark
         self._prefix = f"__sooner_{uuid.uuid4().hex[:12]}"
         self.group = f"{self._prefix}_progress"
+        self.pool = _POOLS.take()
         self._views: dict[str, str] = {}
         self._streams: set[str] = set()
         self._row_groups: dict[str, RowGroups] = {}
@@ -149,9 +150,9 @@ class Streaming:
         with ExitStack() as around:
             around.enter_context(plain_errors())
             around.enter_context(within(self._spark, self.group, "progressive answer"))
-            # In a pool of their own jobs run in the order they came, wherever pools share fairly: of two
-            # batches the first is done first, and not both at the end.
-            around.enter_context(in_pool(self._spark, _POOL))
+            # Within a pool jobs run in the order they came, while pools share fairly: of two batches the
+            # first is done first, and not both at the end.
+            around.enter_context(in_pool(self._spark, self.pool))
             for groups in self._row_groups.values():
                 around.enter_context(groups.reading(blocks))
             yield
@@ -242,6 +243,7 @@ class Streaming:
             forget(rows)
         for view in set(self._views.values()):
             self._spark.catalog.dropTempView(view)
+        _POOLS.give_back(self.pool)
 
     def _view(self, name: str, frame: DataFrame) -> None:
         view = f"{self._prefix}{name}"

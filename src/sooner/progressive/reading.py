@@ -173,14 +173,14 @@ class Reading:
         """Batches in order with their jobs, the next ones being read meanwhile."""
         waiting: deque[tuple[tuple[int, ...], _Jobs]] = deque()
         at_once = 1  # the first answer should not have to share the machine
-        begun, ahead = perf_counter(), 0.0
+        begun, pause = perf_counter(), 0.0
         for blocks in self._batches():
             self.streaming.hold(blocks, self._hint(blocks))
             before = [job for _, jobs in waiting for _, job in jobs.values()]
             jobs = {
                 one.state.name: (
                     _generation(one),
-                    pool.submit(self._run_after, before, ahead, one, blocks),
+                    pool.submit(self._run_after, before, pause, one, blocks),
                 )
                 for one in self.kept
                 if one.state.name not in self._dropped
@@ -191,7 +191,7 @@ class Reading:
                 # A batch begins when the one before is well on its way: jobs that begin together end
                 # together, and the first of both answers would come as late as the second.
                 now = perf_counter()
-                ahead, begun = (now - begun) / 2, now
+                pause, begun = (now - begun) / 2, now
                 at_once = _IN_FLIGHT
         yield from waiting
 
