@@ -11,14 +11,24 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-import sqlglot
 from comparison import assert_same_answer
 from hypothesis import given
 from hypothesis import strategies as st
 from plan_oracle import Table, rows_of, table_of
+from small_plans import scalar, scan
 
-from sooner.algebra import Aggregate, Column, Filter, Item, Join, JoinKind, Relation, Scan, walk
-from sooner.algebra.scalar import column, columns_of, substitute
+from sooner.algebra import (
+    Aggregate,
+    Filter,
+    Item,
+    Join,
+    JoinKind,
+    Project,
+    Relation,
+    Scan,
+    walk,
+)
+from sooner.algebra.scalar import column
 from sooner.analysis import ColumnFacts, TableFacts, TableInfo
 from sooner.explain import table_infos
 from sooner.progressive.cut import cut
@@ -54,15 +64,6 @@ INFOS = {
     "items": TableInfo(key=("k",), scrambles=(("k",),), facts=facts(1000, k=1000, kind=50)),
     "shops": TableInfo(key=("s",), facts=facts(1000, s=1000, kind=50)),
 }
-
-
-def scalar(text: str) -> sqlglot.exp.Expr:
-    found = sqlglot.parse_one(text, dialect="spark")
-    return substitute(found, {name: column(name) for name in columns_of(found)})
-
-
-def scan(table: str, **names: str) -> Scan:
-    return Scan(table, tuple(names.values()), tuple(Column(name, "int") for name in names))
 
 
 def joined(left: Relation, right: Relation, condition: str, kind: str = "INNER") -> Join:
@@ -102,6 +103,23 @@ def over_shops(kind: int) -> Relation:
     )
 
 
+def cheapest(kind: int) -> Relation:
+    """The cheapest sale of some items in some shops, with the shop's town, as TPC-H's Q2 has it."""
+    few = Filter(scan("items", i="k", c="kind"), scalar("c = 7"))
+    shops = Filter(scan("shops", s="s", h="kind", town="town"), scalar("h = 7"))
+    sales = joined(few, scan("sales", k="k", b="shop", v="v"), "i = k")
+    again = joined(
+        scan("sales", k2="k", b2="shop", v2="v"),
+        Filter(scan("items", i2="k", c2="kind"), scalar("c2 = 7")),
+        "k2 = i2",
+        "SEMI",
+    )
+    same = Filter(scan("shops", s2="s", h2="kind"), scalar(f"h2 = {kind}"))
+    least = Aggregate(joined(again, same, "s2 = b2"), ("k2",), (Item("least", scalar("min(v2)")),))
+    both = joined(joined(sales, shops, "s = b"), least, "k2 = i AND v = least")
+    return Project(both, tuple(Item(name, column(name)) for name in ("i", "v", "town")))
+
+
 def stream_of(plan: Relation, *streamed: str, infos: Mapping[str, TableInfo] = INFOS) -> Stream:
     tables = [node.table for node in walk(plan) if isinstance(node, Scan)]
     chosen = {n: Streamed(Named(name)) for n, name in enumerate(tables) if name in streamed}
@@ -129,6 +147,22 @@ def test_states_over_the_same_static_rows() -> None:
     assert len(scans(rows)) == 2
     read = [state.carried or state.delta for state in once.cut.states]
     assert [scans(plan) for plan in read] == [["__common_0"], ["__common_0"]]
+
+
+def test_the_same_joins_in_another_order_and_with_other_columns() -> None:
+    stream = stream_of(cheapest(7), "sales", "items")
+    assert len(stream.cut.statics) == 1
+    once = read_once(stream)
+    (rows,) = once.cut.commons.values()
+    assert sorted(scans(rows)) == ["__static_0", "__stream_0", "__stream_1"]
+    (state,) = once.cut.states
+    assert scans(state.delta) == ["__common_0", "__common_0"]
+
+
+def test_other_static_rows_leave_what_comes_before_them_in_common() -> None:
+    once = read_once(stream_of(cheapest(8), "sales", "items"))
+    (rows,) = once.cut.commons.values()
+    assert sorted(scans(rows)) == ["__stream_0", "__stream_1"]
 
 
 @pytest.mark.parametrize(
@@ -165,6 +199,8 @@ def streams(semi: str) -> list[tuple[Stream, Stream, dict[int, str]]]:
     for plan, names in (
         (of_items("c2 = 7", "i2 = k2", semi), {0: "sales", 1: "items", 2: "sales", 3: "items"}),
         (over_shops(7), {0: "sales", 2: "sales"}),
+        (cheapest(7), {0: "items", 1: "sales", 3: "sales", 4: "items"}),
+        (cheapest(8), {0: "items", 1: "sales", 3: "sales", 4: "items"}),
     ):
         stream = stream_of(plan, *set(names.values()))
         found.append((stream, read_once(stream), names))
@@ -182,7 +218,8 @@ def test_the_rows_stay_the_same(
     columns = {"k": "int", "v": "int", "shop": "int", REPLICATE: "int"}
     own = Table({"k": "int", "kind": "int"}, list(kinds.items()))
     for stream, once, names in streams(semi):
-        shops = Table({"s": "int", "kind": "int"}, list(kinds.items()))
+        towns = [(shop, kind, -shop) for shop, kind in kinds.items()]
+        shops = Table({"s": "int", "kind": "int", "town": "int"}, towns)
         tables = {
             f"__stream_{place}": Table(columns, sales) if name == "sales" else own
             for place, name in names.items()
@@ -208,6 +245,10 @@ TEXTS = {
     "a total of the same groups": """
         SELECT sales.k, sum(v) AS value FROM sales JOIN shops ON shop = s WHERE kind = 7 GROUP BY sales.k
         HAVING sum(v) > (SELECT 0.004 * sum(v) FROM sales JOIN shops ON shop = s WHERE kind = 7)""",
+    "the least of the same rows": """
+        SELECT items.k, v, town FROM items, sales, shops
+        WHERE items.k = sales.k AND shop = s AND items.kind = 7 AND shops.kind < 5 AND v = (
+            SELECT min(v) FROM sales, shops WHERE sales.k = items.k AND shop = s AND kind < 5)""",
 }
 
 
@@ -224,7 +265,9 @@ def shop(
     kinds = [number % 10 for number in range(300)]
     pq.write_table(pa.table(sales), place / "sales.parquet", row_group_size=250)
     pq.write_table(pa.table({"k": range(300), "kind": kinds}), place / "items.parquet")
-    pq.write_table(pa.table({"s": range(300), "kind": kinds}), place / "shops.parquet")
+    pq.write_table(
+        pa.table({"s": range(300), "kind": kinds, "town": kinds}), place / "shops.parquet"
+    )
     with sooner.connect(place / "home", spark=small_spark, progress=False) as opened:
         for name, key in (("sales", ()), ("items", "k"), ("shops", "s")):
             opened.register(name, place / f"{name}.parquet", key=key)

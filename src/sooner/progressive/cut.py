@@ -46,6 +46,7 @@ from sooner.progressive.parts import (
     scans,
     stream_name,
 )
+from sooner.progressive.statics_once import statics_once
 from sooner.storage.layout import REPLICATE
 
 _MOST_ROWS = 2_000_000
@@ -73,7 +74,7 @@ def cut(
         try:
             top = cutter.as_top(cutter.visit(plan, 0))
             if top.names == plan.names:
-                return Cut(top, tuple(cutter.states), cutter.statics)
+                return statics_once(Cut(top, tuple(cutter.states), cutter.statics))
         except CannotGate:
             assert gating
     raise AssertionError("a cut without gates gives all columns")

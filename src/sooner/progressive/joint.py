@@ -7,15 +7,17 @@ then reads the states that are there, made wider if need be; what has no like is
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from itertools import count
 
-from sooner.algebra import Relation, Scan
-from sooner.algebra.traversal import transform_up
+from sooner.algebra import Relation
 from sooner.analysis import TableInfo, estimate
 from sooner.progressive.commons import with_commons
 from sooner.progressive.decomposed import Late
 from sooner.progressive.hints import batch_infos
 from sooner.progressive.parts import Cut, State, stream_name
+from sooner.progressive.renaming import Renaming
+from sooner.progressive.statics_once import serve
 from sooner.progressive.streamed import ByScramble, Streamed
 from sooner.progressive.streams import Stream
 from sooner.progressive.unify import renamed_order, unify, with_items
@@ -80,26 +82,6 @@ def alone(stream: Stream) -> Joint:
     return Joint(stream, (stream,))
 
 
-@dataclass
-class _Renaming:
-    """The names that relations of the new member have here, and those of their columns."""
-
-    tables: dict[str, str] = field(default_factory=dict)
-    columns: dict[str, Mapping[str, str]] = field(default_factory=dict)
-
-    def plan(self, plan: Relation) -> Relation:
-        return transform_up(plan, lambda node: self._scan(node) if isinstance(node, Scan) else node)
-
-    def _scan(self, scan: Scan) -> Scan:
-        name = self.tables.get(scan.table)
-        if name is None:
-            return scan
-        names = self.columns.get(scan.table, {})
-        sources = tuple(names.get(source, source) for source in scan.sources)
-        same = name == scan.table and sources == scan.sources
-        return scan if same else Scan(name, sources, scan.columns)
-
-
 class _Joining:
     """One query on its way into the stream of others."""
 
@@ -109,19 +91,20 @@ class _Joining:
         self._shares = dict(stream.shares)
         self._statics = dict(stream.cut.statics)
         self._states = list(stream.cut.states)
-        self._names = _Renaming()
+        self._names = Renaming()
 
     def join(self, stream: Stream) -> tuple[Stream, Stream]:
         """All that is read then, and the query's own part. Raises :class:`CannotShare`."""
-        places = {place: self._place(place, way) for place, way in stream.scans.items()}
-        for place, here in places.items():
+        places = self._names.places
+        for place, way in stream.scans.items():
+            places[place] = here = self._place(place, way)
             self._names.tables[stream_name(place)] = stream_name(here)
             share = stream.shares.get(place, 1.0)
             self._shares[here] = max(share, self._shares.get(here, 0.0))
         late = {state.late.static: state.late for state in stream.cut.states if state.late}
         for name, plan in stream.cut.statics.items():
             self._static(name, plan, late.get(name))
-        mine = tuple(self._state(state, places) for state in stream.cut.states)
+        mine = tuple(self._state(state) for state in stream.cut.states)
         first, infos = self._whole, {**stream.infos, **self._whole.infos}
         cut = Cut(first.cut.top, tuple(self._states), self._statics)
         whole = replace(first, scans=self._scans, cut=cut, infos=infos, shares=self._shares)
@@ -147,23 +130,26 @@ class _Joining:
 
     def _static(self, name: str, plan: Relation, late: Late | None) -> None:
         """A static part at one that is kept, made wider if need be, or as a new one."""
-        for here, other in self._statics.items():
-            # What columns are looked up in is found by the name of the static part.
-            both = unify(other, plan) if late is None or self._looks_up(late, here) else None
-            if both is not None:
-                self._statics[here] = both.plan
-                self._names.tables[name], self._names.columns[name] = here, both.names
-                return
-        here = f"__static_{len(self._statics)}"
+        # What columns are looked up in is found by the name of the static part.
+        if serve(
+            self._statics,
+            self._names,
+            name,
+            plan,
+            lambda here: late is None or self._looks_up(late, here),
+        ):
+            return
+        names = (f"__static_{number}" for number in count())
+        here = next(name for name in names if name not in self._statics)
         self._statics[here] = plan
         self._names.tables[name] = here
 
     def _looks_up(self, late: Late, static: str) -> bool:
         return any(state.late == replace(late, static=static) for state in self._states)
 
-    def _state(self, state: State, places: Mapping[int, int]) -> State:
+    def _state(self, state: State) -> State:
         """A state at one that is kept, made wider if need be, or as a new one."""
-        here = _renamed_state(state, self._names, places)
+        here = self._names.state(state)
         for number, other in enumerate(self._states):
             both = _same(other, here) or _wider(other, here)
             if both is not None:
@@ -184,22 +170,6 @@ def _in_step(one: Streamed, other: Streamed) -> bool:
         return False
     a, b = one.scramble, other.scramble
     return (a.types, a.salt, a.blocks, a.replicates) == (b.types, b.salt, b.blocks, b.replicates)
-
-
-def _renamed_state(state: State, names: _Renaming, places: Mapping[int, int]) -> State:
-    """A state over the relations as they are called here."""
-    late, aggregate = state.late, state.aggregate
-    return replace(
-        state,
-        delta=names.plan(state.delta),
-        counted=places[state.counted],
-        aggregate=aggregate and aggregate.with_children(names.plan(aggregate.child)),
-        carried=state.carried and names.plan(state.carried),
-        gates=tuple(replace(gate, top=names.plan(gate.top)) for gate in state.gates),
-        pairs=state.pairs and _renamed_state(state.pairs, names, places),
-        beside=state.beside and names.tables[state.beside],
-        late=late and replace(late, static=names.tables[late.static]),
-    )
 
 
 def _same(ours: State, theirs: State) -> tuple[State, Mapping[str, str]] | None:

@@ -16,7 +16,6 @@ from sooner.algebra.scalar import Scalar, all_of, column, conjuncts, equality_si
 from sooner.analysis import TableInfo, estimate, primary_key
 from sooner.analysis.conditions import implied
 from sooner.analysis.facts import table_info
-from sooner.analysis.normal_form import normal_form
 from sooner.progressive.hints import batch_infos
 from sooner.progressive.parts import State, stream_name
 from sooner.progressive.streams import Stream
@@ -110,10 +109,6 @@ class _Spelling:
             same = next(first for first, other in stream.scans.items() if other == one)
             self._first[stream_name(place)] = stream_name(same)
         self._statics = stream.cut.statics
-        forms = {name: normal_form(plan) for name, plan in self._statics.items()}
-        for name, form in forms.items():
-            same_form = (other for other in forms if forms[other] == form)
-            self._first[name] = name if form is None else next(same_form)
 
     def of(self, plan: Relation) -> Relation:
         """The same rows and columns in the common spelling."""
@@ -128,23 +123,26 @@ class _Spelling:
         return node
 
     def _scan(self, scan: Scan) -> Scan:
-        """The first of the streams or static parts that have these rows."""
+        """The first of the streams that have these rows."""
         first = self._first.get(scan.table, scan.table)
-        sources = scan.sources
-        if first in self._statics:
-            own = self._statics[scan.table].names
-            names = dict(zip(own, self._statics[first].names, strict=True))
-            sources = tuple(names[source] for source in sources)
-        return Scan(first, sources, scan.columns)
+        return Scan(first, scan.sources, scan.columns)
 
     def _join(self, join: Join) -> Relation:
-        """Equalities with the left side first; where one row at most can be met, to meet is to join."""
+        """Equalities with the left side first; where one row at most can be met, to meet is to join.
+
+        Of two sides that are joined, what is met once comes second.
+        """
+        names, swapped = join.names, replace(join, left=join.right, right=join.left)
+        match join.kind:
+            case JoinKind.INNER if self._meets_one(swapped) and not self._meets_one(join):
+                join = swapped
+            case JoinKind.SEMI if self._meets_one(join):
+                join = replace(join, kind=JoinKind.INNER)
         parts = [_oriented(part, join.left.name_set) for part in conjuncts(join.condition)]
-        condition = all_of(parts)
-        if join.kind is not JoinKind.SEMI or not self._meets_one(join):
-            return replace(join, condition=condition)
-        kept = tuple(Item(name, column(name)) for name in join.names)
-        return Project(replace(join, kind=JoinKind.INNER, condition=condition), kept)
+        join = replace(join, condition=all_of(parts))
+        if join.names == names:
+            return join
+        return Project(join, tuple(Item(name, column(name)) for name in names))
 
     def _meets_one(self, join: Join) -> bool:
         key = primary_key(join.right, self._infos)
