@@ -131,6 +131,15 @@ def test_a_batch_begins_when_the_one_before_is_on_its_way(
     assert min(np.diff(starts)) > 0.05  # no two together
 
 
+def test_a_batch_of_two_jobs_does_not_keep_the_next_from_beginning(
+    ready: Database, starts: list[float]
+) -> None:
+    list(ready.sql("SELECT avg(v) FROM t WHERE v > (SELECT avg(v) FROM t)").progress(batches=8))
+    assert len(starts) == 16  # the average, and the rows that are compared with it
+    first, third = np.sort(starts)[:-2], np.sort(starts)[2:]
+    assert min(third - first) < 0.35  # begun while both jobs of the batch before were running
+
+
 def test_each_loop_has_a_pool_that_later_ones_use_again(spark: SparkSession) -> None:
     with Streaming(spark) as one, Streaming(spark) as other:
         assert one.pool != other.pool
@@ -143,7 +152,7 @@ def test_what_waits_for_its_turn_is_not_begun_once_stopped(starts: list[float]) 
     stopped._stopping = Event()
     stopped._stopping.set()
     with pytest.raises(CancelledError):
-        stopped._run_after([], 0.0, None, (1,))  # type: ignore[arg-type]
+        stopped._run_at(0.0, [], None, (1,))  # type: ignore[arg-type]
     assert not starts
 
 
