@@ -39,9 +39,9 @@ Keeper: TypeAlias = Kept | KeptDistinct | Gated | Sampled | LargeState
 # What a batch gave: rows, or rows that stay in Spark.
 Read: TypeAlias = pa.Table | HeldRows
 
-# While one batch is merged and shown, the next are read. Jobs begin and end with work for one core:
-# with three in flight the other one has something to do meanwhile.
-_IN_FLIGHT = 3
+# While one batch is merged and shown, the next is read: with two in flight no core waits.
+# More would end sooner as a whole, but each answer on the way comes later: they share the cores.
+_IN_FLIGHT = 2
 # So many jobs of one batch run side by side.
 _JOBS_AT_ONCE = 2
 
@@ -177,18 +177,14 @@ class Reading:
         """Batches in order with their jobs, the next ones being read meanwhile."""
         waiting: deque[tuple[tuple[int, ...], _Jobs]] = deque()
         at_once = 1  # the first answer should not have to share the machine
-        shown = begins = perf_counter()
-        apart = 0.0
+        begun, pause = perf_counter(), 0.0
         for blocks in self._batches():
             self.streaming.hold(blocks, self._hint(blocks))
             before = [job for _, jobs in waiting for _, job in jobs.values()]
-            # A batch begins when the one before is well on its way: jobs that begin together end
-            # together, and the first of their answers would come as late as the last.
-            begins = max(begins + apart, perf_counter())
             jobs = {
                 one.state.name: (
                     _generation(one),
-                    pool.submit(self._run_at, begins, before, one, blocks),
+                    pool.submit(self._run_after, before, pause, one, blocks),
                 )
                 for one in self.kept
                 if one.state.name not in self._dropped
@@ -196,8 +192,10 @@ class Reading:
             waiting.append((blocks, jobs))
             if len(waiting) == at_once:
                 yield waiting.popleft()
+                # A batch begins when the one before is well on its way: jobs that begin together end
+                # together, and the first of both answers would come as late as the second.
                 now = perf_counter()
-                apart, shown = (now - shown) / 2, now
+                pause, begun = (now - begun) / 2, now
                 at_once = _IN_FLIGHT
         yield from waiting
 
@@ -228,11 +226,11 @@ class Reading:
             return LargeState(one, self.streaming)
         return one
 
-    def _run_at(
-        self, begins: float, before: Sequence[Future[Read]], one: Keeper, blocks: Collection[int]
+    def _run_after(
+        self, before: Sequence[Future[Read]], seconds: float, one: Keeper, blocks: Collection[int]
     ) -> Read:
-        """As :meth:`_run`, not before a time, or sooner if these jobs are done."""
-        wait(before, timeout=max(0.0, begins - perf_counter()))
+        """As :meth:`_run`, after some seconds, or sooner if these jobs are done."""
+        wait(before, timeout=seconds)
         if self._stopping.is_set():
             raise CancelledError
         return self._run(one, blocks)
