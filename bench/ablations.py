@@ -132,7 +132,7 @@ class Run:
 def _slower(times: list[tuple[float, float]]) -> float:
     """Seconds for each row in the second half of what is read after the first batch, against the first half.
 
-    Single steps say little: with several batches in flight answers come together.
+    Single steps say little: with two batches in flight answers may come close together.
     """
     if len(times) < 3:
         return 1.0

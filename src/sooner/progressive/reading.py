@@ -42,7 +42,7 @@ Read: TypeAlias = pa.Table | HeldRows
 # While one batch is merged and shown, the next is read: with two in flight no core waits.
 # More would end sooner as a whole, but each answer on the way comes later: they share the cores.
 _IN_FLIGHT = 2
-# So many jobs of one batch run side by side.
+# Of the states of one batch so many are read side by side.
 _JOBS_AT_ONCE = 2
 
 Result = TypeVar("Result")
@@ -177,7 +177,7 @@ class Reading:
         """Batches in order with their jobs, the next ones being read meanwhile."""
         waiting: deque[tuple[tuple[int, ...], _Jobs]] = deque()
         at_once = 1  # the first answer should not have to share the machine
-        begun, pause = perf_counter(), 0.0
+        shown, pause = deque([perf_counter()], maxlen=3), 0.0
         for blocks in self._batches():
             self.streaming.hold(blocks, self._hint(blocks))
             before = [job for _, jobs in waiting for _, job in jobs.values()]
@@ -194,8 +194,11 @@ class Reading:
                 yield waiting.popleft()
                 # A batch begins when the one before is well on its way: jobs that begin together end
                 # together, and the first of both answers would come as late as the second.
-                now = perf_counter()
-                pause, begun = (now - begun) / 2, now
+                # Of two answers that come together the second took no time: two say how long one takes.
+                shown.append(perf_counter())
+                pause = (shown[-1] - shown[0]) / (len(shown) - 1) / 2
+                if at_once == 1:
+                    shown.popleft()  # the first also waits for static parts
                 at_once = _IN_FLIGHT
         yield from waiting
 
