@@ -151,7 +151,8 @@ class Replay:
         self.schemas: dict[int, pa.Schema] = {}
         self.key_types: dict[str, list[dict[str, pa.DataType]]] = {}
         with Streaming(database.spark) as streaming:
-            reading = Reading(streaming, self.stream, Request())
+            # As shared: rows that two states have in common are read by each, marked with their block.
+            reading = Reading(streaming, self.stream, Request(), is_shared=True)
             reading.open()
             for one in reading.kept:
                 state = one.state
