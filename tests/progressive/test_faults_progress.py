@@ -107,6 +107,21 @@ def test_stopping_by_error_or_time_gives_everything_back(ready: Database) -> Non
     assert len(by_time) == 1 and not by_time[0].final
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT id, v FROM t WHERE v > 3",
+        "SELECT k, sum(v) AS total FROM t GROUP BY k",
+        "SELECT g, count(*) AS n FROM t WHERE id = 7 GROUP BY g",  # nothing at first
+    ],
+)
+def test_a_target_is_not_met_while_rows_are_missing(ready: Database, text: str) -> None:
+    frame = ready.sql(text)
+    *_, last = frame.progress(batches=8, error=0.5)
+    assert last.final
+    assert_same_answer(last.table, frame.exact().table)
+
+
 @pytest.fixture
 def spans(monkeypatch: pytest.MonkeyPatch) -> list[tuple[float, float]]:
     """When each job of a batch began and ended; to read takes 0.4 s at least."""

@@ -149,3 +149,11 @@ def test_a_target_over_many_cells_is_stricter_than_each_interval() -> None:
     assert worst is not None and answer.relative_error is not None
     assert worst > answer.relative_error
     assert widest(rows.also_chosen(True), 0.1, 0.95) is None
+
+
+def test_rows_without_estimates_meet_no_target() -> None:
+    rows = STATES["__state_0"]
+    nothing_yet = rows.take(np.zeros(0, np.int64))
+    exact = Rows({"k": rows.columns["k"]}, rows.chosen)
+    assert widest(nothing_yet, 0.1, 0.95) is None
+    assert widest(exact, 0.1, 0.95) is None

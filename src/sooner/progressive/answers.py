@@ -75,12 +75,15 @@ def unknown_answer(
 
 
 def widest(rows: Rows, progress: float, confidence: float) -> float | None:
-    """The widest relative half-width, all cells right at once; ``None`` while one is unknown."""
+    """The widest relative half-width, all cells right at once; ``None`` while one is unknown.
+
+    Without estimates it is a list, to which rows still come: that is not right to any share before the end.
+    """
     varying = [column for column in rows.columns.values() if isinstance(column, Varying)]
     guessed = any(isinstance(column, Extreme | Guess) for column in rows.columns.values())
-    if rows.chosen.any() or guessed:
-        return None
     cells = sum(column.theta.shape[1] for column in varying)
+    if rows.chosen.any() or guessed or not cells:
+        return None
     worst = 0.0
     for column in varying:
         found = column.interval(progress, simultaneous(confidence, cells))
