@@ -42,6 +42,12 @@ def test_uncertain_answer_shows_intervals() -> None:
     assert answer.to_pandas(bounds=True)["total__high"].tolist()[:2] == [110.0, 55.0]
 
 
+def test_of_a_list_on_its_way_no_error_is_known() -> None:
+    rows = pa.table({"n": [1, 2]})
+    assert Answer(rows, "progressive", progress=0.1, final=False).relative_error is None
+    assert Answer(rows, "progressive").relative_error == 0.0
+
+
 def test_relative_error_is_the_widest() -> None:
     bounds = Bounds(pa.chunked_array([[90.0, 49.0]]), pa.chunked_array([[110.0, 51.0]]))
     answer = Answer(

@@ -114,7 +114,13 @@ class Answer:
 
     @property
     def relative_error(self) -> float | None:
-        """The widest interval: half its width over its value; ``None`` while a cell is unknown."""
+        """The widest interval: half its width over its value; ``None`` while a cell is unknown.
+
+        Of a list on its way it is ``None`` as well: its cells are exact, but rows still come.
+        """
+        estimated = any(Status.ESTIMATE in column.status for column in self.uncertain.values())
+        if not (self.final or estimated):
+            return None
         widest = 0.0
         for name, column in self.uncertain.items():
             shown = self.table.column(self.table.column_names.index(name))

@@ -111,7 +111,7 @@ def test_in_a_terminal_the_table_and_how_far_the_widest_interval_has_shrunk() ->
     watch(iter([estimate(0.1, None), estimate(0.25, 20.0), estimate(0.5, 5.0), EXACT]), console)
     shown = text_of(console)
     assert "on the way to the first answer" in shown
-    assert "some cells unknown" in shown and "100 ?" in shown
+    assert "some rows or cells unknown" in shown and "100 ?" in shown
     assert "widest interval ± 5%, ± 20% when first known: 4.0× narrower" in shown
     assert "100 ± 5" in shown and "50%" in shown and "95% intervals" in shown
 
@@ -176,7 +176,10 @@ def test_comparison_names_the_first_and_the_close_estimate() -> None:
     ("seen", "says"),
     [
         (watched(EXACT, (1.2, 0.0)), "The data is small"),
-        (watched(EXACT, (1.0, None), (9.0, 0.0)), "(1.0 s, some cells unknown); no estimate came"),
+        (
+            watched(EXACT, (1.0, None), (9.0, 0.0)),
+            "(1.0 s, some rows or cells unknown); no estimate came",
+        ),
         (watched(EXACT, (8.7, 0.5), (9.0, 0.0)), "First estimate about as soon as Spark's"),
         (watched(EXACT, (12.0, 0.5), (19.0, 0.0)), "First estimate later than Spark's"),
         (watched(estimate(0.5, 5.0), (1.0, 0.05)), "stopped after 1.0 s; exact in 8.8 s in plain"),

@@ -89,7 +89,7 @@ def comparison(watched: Watched, spark_seconds: float) -> str:
         ends = f"stopped after {last:.1f} s; exact in {spark_seconds:.1f} s in plain Spark."
     estimates = watched.glances[:-1] if watched.last.final else watched.glances
     first = estimates[0]
-    off = "some cells unknown" if first.error is None else percent(first.error)
+    off = "some rows or cells unknown" if first.error is None else percent(first.error)
     begins = (
         f"First estimate {_against(first.seconds, spark_seconds)} Spark's exact answer "
         f"({first.seconds:.1f} s, {off})"

@@ -161,11 +161,11 @@ def shrunk(glances: list[Glance]) -> str:
     >>> shrunk([Glance(0.5, 0.18), Glance(2.0, 0.03)])
     'widest interval ± 3%, ± 18% at first: 6.0× narrower'
     >>> shrunk([Glance(0.5, None)])
-    'some cells unknown'
+    'some rows or cells unknown'
     """
     now = glances[-1].error
     if now is None:
-        return "some cells unknown"
+        return "some rows or cells unknown"
     known = [(place, one.error) for place, one in enumerate(glances) if one.error is not None]
     place, first = known[0]
     text = f"widest interval {percent(now)}"
