@@ -415,15 +415,15 @@ def outliers(scale: float, seeds: int, skews: Sequence[float]) -> None:
     )
 
 
-def cube(scale: float, rises: Sequence[float]) -> None:
+def cube(scale: float, skews: Sequence[float], rises: Sequence[float]) -> None:
     """The data cube of §12.7.3 with its 13 roll-ups: sums and medians, stale and corrected.
 
     Updates draw prices like the old ones, which leaves medians as they are, or half as much again.
     """
-    for rise in rises:
-        rows = roll_ups(scale, rise)
+    for z, rise in product(skews, rises):
+        rows = roll_ups(scale, z, rise)
         prices = "prices as before" if rise == 1 else f"new prices {rise:g} times as high"
-        of = f"data cube, 10% changed, {prices}, scale {scale:g}"
+        of = f"data cube, 10% changed, {prices}, z={z:g}, scale {scale:g}"
         for what, how in product(("sum", "median"), ("corr", "default")):
             reach = "closer in every one" if (what, how) == ("median", "corr") else "shown"
             told = [
@@ -441,7 +441,7 @@ def cube(scale: float, rises: Sequence[float]) -> None:
             ]
             which = "corrected ones" if how == "corr" else "default answers"
             record(
-                f"views-cube-{what}-{how}-rise-{rise:g}",
+                f"views-cube-{what}-{how}-rise-{rise:g}-z-{z:g}",
                 f"{what}s of the {of}: roll-ups in which {which} are closer than stale ones",
                 reach,
                 f"by the mean error over groups in {by_mean} of {len(rows)}, by the median error in {closer},"
@@ -456,8 +456,8 @@ def told_error(line: dict[str, float], side: str, against: str) -> str:
     return f"{line[side] if line['stale'] or line[against] else line[side + ' mean']:.2%}"
 
 
-def roll_ups(scale: float, rise: float) -> dict[str, Any]:
-    parts = split(generate(scale, 1), 0.1, rise=rise)
+def roll_ups(scale: float, z: float, rise: float) -> dict[str, Any]:
+    parts = split(generate(scale, z), 0.1, rise=rise)
     tables = ("orders", "lineitem", "customer", "nation", "region")
     oracle = Oracle(parts)
     oracle.materialize("cube", CUBE)
@@ -468,9 +468,9 @@ def roll_ups(scale: float, rise: float) -> dict[str, Any]:
         for name, keys in ROLL_UPS.items():
             found[name] = {}
             for what in ("sum", "median"):
-                # The finest have millions of groups: a hundredth of the parts or customers is enough.
-                thin = next((key for key in ("l_partkey", "c_custkey") if key in keys), None)
-                few = "" if thin is None else f" WHERE {thin} % 100 = 7"
+                # Without skew the finest have millions of groups: a hundredth of them is enough.
+                finest = [key for key in ("l_partkey", "c_custkey") if key in keys and z == 1]
+                few = f" WHERE {finest[0]} % 100 = 7" if finest else ""
                 shown = ", ".join((*keys, f"{what}(revenue) AS v"))
                 group = f" GROUP BY {', '.join(keys)}" if keys else ""
                 text = f"SELECT {shown} FROM cube{few}{group}"
@@ -486,7 +486,7 @@ def roll_ups(scale: float, rise: float) -> dict[str, Any]:
                 line |= {f"{how} worst": max(all_) for how, all_ in off.items()}
                 line |= {f"{how} exact": one.final for how, one in answers.items()}
                 found[name][what] = line
-            print(rise, name, found[name], flush=True)
+            print(z, rise, name, found[name], flush=True)
     return found
 
 
@@ -498,6 +498,7 @@ def main() -> None:
     parser.add_argument("--views", nargs="*", default=["join", "Q3"], help="for incremental")
     parser.add_argument("--seeds", type=int, default=4, help="samples for the outlier index")
     parser.add_argument("--skews", type=float, nargs="*", default=[1, 2, 3, 4])
+    parser.add_argument("--cubes", type=float, nargs="*", default=[1.0, 2.0], help="its skews")
     parser.add_argument("--rises", type=float, nargs="*", default=[1.0, 1.5])
     parser.add_argument("--only", nargs="*", default=["join", "incremental", "outliers", "cube"])
     options = parser.parse_args()
@@ -508,7 +509,7 @@ def main() -> None:
     if "outliers" in options.only:
         outliers(options.scale, options.seeds, options.skews)
     if "cube" in options.only:
-        cube(options.scale, options.rises)
+        cube(options.scale, options.cubes, options.rises)
 
 
 if __name__ == "__main__":

@@ -11,12 +11,14 @@ import pyarrow as pa
 
 from sooner.engine.view_totals import aligned_values, put_right
 from sooner.statistics.arrays import Floats, Integers
+from sooner.statistics.intervals import Interval
 from sooner.statistics.places import places
 from sooner.views.cells import floats
 from sooner.views.cleaned_sample import BEFORE, CHANGES, WHOLE, CleanedSample
 from sooner.views.deltas import SIGN
 from sooner.views.estimates import Estimate, Estimates, Estimator
 from sooner.views.extremes import extreme_estimate
+from sooner.views.pooled import deviations, pooled
 from sooner.views.quantile_estimates import are_few, quantile_estimate
 from sooner.views.question import Measure, Question, carried, carrying
 from sooner.views.unit import HASH, Portion
@@ -156,9 +158,13 @@ def _percentiles(
         np.array([_or_nan(getattr(each, end)) for each in found])
         for end in ("value", "low", "high")
     )
+    corrected = np.array([each.by == "corr" for each in found])
+    some = np.flatnonzero(corrected & ~np.isnan(low))
+    chance = deviations(share, [pairs[place] for place in some], values.ratio)
+    value[some] = pooled(stale[some], value[some], chance, Interval(low[some], high[some]))
     if values.ratio < 1 and not values.each_alone:
         low, high = np.full_like(low, np.nan), np.full_like(high, np.nan)
-    return Estimates(value, low, high, np.array([each.by == "corr" for each in found]))
+    return Estimates(value, low, high, corrected)
 
 
 def _by_group(of: Integers, wanted: Any, number: int) -> Sequence[Integers]:
