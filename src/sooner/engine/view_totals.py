@@ -153,27 +153,8 @@ def aligned_values(
         return spark.sql(text).toArrow()
 
 
-def put_right(
-    spark: SparkSession,
-    keys: Sequence[str],
-    whole: Relation,
-    changed: Relation,
-    identity: Sequence[str],
-    aggregates: Sequence[str],
-    sign: str,
-    frames: Mapping[str, DataFrame],
-) -> pa.Table:
-    """A row for each group, its keys and aggregates: of a view in which a sample's rows are put right."""
-    shown = [quote(key) for key in keys]
-    rows = _put_right(whole, changed, identity, sign)
-    group = f" GROUP BY {', '.join(shown)}" if shown else ""
-    names = [f"{sql} AS a{place}" for place, sql in enumerate(aggregates)]
-    with plain_errors(), readable(spark, frames):
-        return spark.sql(f"SELECT {', '.join([*shown, *names])} FROM ({rows}){group}").toArrow()
-
-
-def _put_right(whole: Relation, changed: Relation, identity: Sequence[str], sign: str) -> str:
-    """Rows of a view without those that a sample lost, and those that it gained."""
+def put_right(whole: Relation, changed: Relation, identity: Sequence[str], sign: str) -> str:
+    """Rows of a view without those that a sample lost, and those that it gained, in SQL."""
     shown = ", ".join(quote(name) for name in whole.names if name not in identity)
     same = " AND ".join(f"w.{quote(one)} <=> c.{quote(one)}" for one in identity) or "true"
     return (
@@ -201,7 +182,7 @@ def selected_rows(
     frames: Mapping[str, DataFrame],
 ) -> Selected:
     """The rows that are picked of a view, those of them in place of which a sample has others put right."""
-    rows = _put_right(whole, changed, identity, sign)
+    rows = put_right(whole, changed, identity, sign)
     by_row = ", ".join([quote(hash_), *(quote(one) for one in identity)])
     one_each = (
         f"SELECT {quote(hash_)} AS h, count_if({quote(sign)} < 0) > 0 AS was, "

@@ -68,7 +68,7 @@ class Fresh:
         plain = {
             f"plain{place}": f"CAST({one.sql} AS DOUBLE)"
             for place, one in enumerate(question.measures)
-            if one.function is None
+            if one.extreme is not None
         }
         totals = self._totals(question, counted, plain)
         if tells and question.keys:
@@ -80,7 +80,7 @@ class Fresh:
         for place, one in enumerate(smooth, 1):
             assert one.function is not None
             cells.put(one.name, self._estimated(totals, place, one.function))
-        if plain:
+        if len(smooth) < len(question.measures):
             self._put_values(question, totals, cells)
         order = (*question.keys, *(one.name for one in question.measures))
         cells.values = {name: cells.values[name] for name in order}
@@ -162,7 +162,7 @@ class Fresh:
         stale = {
             one.name: floats(totals.column(f"whole_plain{place}"))
             for place, one in enumerate(question.measures)
-            if one.function is None
+            if one.extreme is not None
         }
         groups = totals.select(range(len(question.keys)))
         found = fresh_values(

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from sooner.engine.percentiles import percentiles
 from sooner.engine.view_totals import aligned_values, put_right
+from sooner.sql import render
 from sooner.statistics.arrays import Floats, Integers
 from sooner.statistics.intervals import Interval
 from sooner.statistics.places import places
@@ -19,12 +22,16 @@ from sooner.views.deltas import SIGN
 from sooner.views.estimates import Estimate, Estimates, Estimator
 from sooner.views.extremes import extreme_estimate
 from sooner.views.pooled import deviations, pooled
-from sooner.views.quantile_estimates import are_few, quantile_estimate
+from sooner.views.quantile_estimates import are_few, around, quantile_estimate
 from sooner.views.question import Measure, Question, carried, carrying
 from sooner.views.unit import HASH, Portion
 
 # Values that are held here; of more a smaller share of the hash is taken.
-_MOST_VALUES = 400_000
+_MOST_VALUES = 2_000_000
+# With fewer sampled values in a group, Spark has its percentile in no time.
+_MANY = 1_000
+# Standard deviations of a sample's rank in which the view's percentile lies, but for clusters.
+_SURE = 6.0
 
 
 @dataclass(frozen=True)
@@ -43,18 +50,21 @@ def fresh_values(
     confidence: float,
     estimator: Estimator,
 ) -> dict[str, Found]:
-    """Of each percentile and extreme, by the keys in ``groups``; ``stale`` is what the view says itself."""
+    """Of each percentile and extreme, by the keys in ``groups``.
+
+    ``stale`` are the extremes that the view has itself.
+    """
     upkeep = sample.upkeep
     expected = (upkeep.table.facts.rows or 0) * sample.ratio
     ratio = sample.ratio * min(1.0, _MOST_VALUES / max(1.0, expected))
-    asked = {one.name: one for one in question.measures if one.name in stale}
+    asked = {one.name: one for one in question.measures if one.function is None}
     values = _Values(question, sample, groups, ratio, asked)
     found = {}
     for name, one in asked.items():
         if one.extreme is not None:
             found[name] = _extremes(one, stale[name], values)
         else:
-            found[name] = Found(_percentiles(one, stale[name], values, confidence, estimator))
+            found[name] = Found(_percentiles(one, values, confidence, estimator))
     return found
 
 
@@ -71,7 +81,6 @@ class _Values:
     ) -> None:
         self.ratio = ratio
         self._question, self._sample, self._groups, self._asked = question, sample, groups, asked
-        self._put_right: dict[str, Floats] | None = None
         key = sample.upkeep.table.key
         self._found = aligned_values(
             sample.spark,
@@ -97,34 +106,86 @@ class _Values:
         # Rows that are drawn together are fewer draws than there are rows.
         self.each_alone = unit is not None and set(unit.columns) == set(key)
 
+    @cached_property
+    def _shares(self) -> dict[str, float]:
+        """The percentiles that are asked for."""
+        return {one.name: one.share for one in self._asked.values() if one.share is not None}
+
     def of(self, name: str, which: str) -> list[tuple[Floats, Floats]]:
         """Of each group the values before and after, not a number where there is no row."""
         place = list(self._asked).index(name)
         old, new = (floats(self._found.column(f"v{place}_{end}")) for end in ("old", "new"))
         return [(old[one], new[one]) for one in self._places[which]]
 
-    def put_right(self, name: str) -> Floats:
-        """Of each group what the stale view says once the sampled rows in it have been put right."""
-        if self._put_right is None:
-            key, keys = self._sample.upkeep.table.key, self._question.keys
-            percentiles = {one.name: one for one in self._asked.values() if one.extreme is None}
-            table = put_right(
-                self._sample.spark,
-                keys,
-                carrying(self._question.rows, WHOLE, key),
-                carrying(self._question.rows, CHANGES, (*key, SIGN)),
-                [carried(each) for each in key],
-                [f"CAST({one.sql} AS DOUBLE)" for one in percentiles.values()],
-                SIGN,
-                self._sample.frames(),
-            )
-            of = places(self._groups, table.select(range(len(keys))))
-            self._put_right = {}
-            for place, each in enumerate(percentiles, len(keys)):
-                values = np.full(self._groups.num_rows, np.nan)
-                values[of] = floats(table.column(place))
-                self._put_right[each] = values
-        return self._put_right[name]
+    @cached_property
+    def stale(self) -> dict[str, Floats]:
+        """Of each percentile what the whole stale view has, by group."""
+        rows, ends = carrying(self._question.rows, WHOLE, ()), self._bounds
+        found = self._percentiles(render(rows), ends)
+        for name, (low, high) in ends.items():
+            missed = ~np.isnan(low) & ~((low < found[name]) & (found[name] < high))
+            if missed.any():  # a sample of clusters, or of values that many rows share
+                return self._percentiles(render(rows), {})
+        return found
+
+    @cached_property
+    def put_right(self) -> dict[str, Floats]:
+        """The same once sampled rows in the view have been put right; good for groups with few of them."""
+        key = self._sample.upkeep.table.key
+        rows = put_right(
+            carrying(self._question.rows, WHOLE, key),
+            carrying(self._question.rows, CHANGES, (*key, SIGN)),
+            [carried(each) for each in key],
+            SIGN,
+        )
+        return self._percentiles(rows, self._bounds)
+
+    @cached_property
+    def _bounds(self) -> dict[str, tuple[Floats, Floats]]:
+        """Of each percentile the ends between which the view has it, by group; not a number where unknown."""
+        bounds = {}
+        for name, share in self._shares.items():
+            ends = [_ends(share, old) for old, _ in self.of(name, "drawn")]
+            low, high = np.array(ends).reshape(-1, 2).T
+            bounds[name] = (low, high)
+        return bounds
+
+    def _percentiles(
+        self, rows: str, bounds: Mapping[str, tuple[Floats, Floats]]
+    ) -> dict[str, Floats]:
+        keys, shares = self._question.keys, self._shares
+        ends = [end for name in bounds for end in bounds[name]]
+        unknown = np.isnan(ends).all(axis=0) if ends else np.ones(self._groups.num_rows, bool)
+        known = np.flatnonzero(~unknown)
+        columns = [pa.array(end[known], from_pandas=True) for end in ends]
+        table = percentiles(
+            self._sample.spark,
+            keys,
+            rows,
+            [(self._asked[name].value_sql, share) for name, share in shares.items()],
+            pa.table(
+                [*self._groups.take(pa.array(known, pa.int64())).columns, *columns],
+                [str(place) for place in range(len(keys) + len(columns))],
+            ),
+            self._sample.frames(),
+        )
+        of = places(self._groups, table.select(range(len(keys))))
+        found = {}
+        for place, name in enumerate(shares, len(keys)):
+            found[name] = np.full(self._groups.num_rows, np.nan)
+            found[name][of] = floats(table.column(place))
+        return found
+
+
+def _ends(share: float, sampled: Floats) -> tuple[float, float]:
+    """Two values of the view between which, as far as a sample can tell, its percentile is for certain."""
+    if len(sampled) < _MANY:
+        return np.nan, np.nan
+    ordered = np.sort(sampled[~np.isnan(sampled)])
+    first, end = around(len(ordered), share, _SURE, 8)
+    if first == 0 or end == len(ordered):
+        return np.nan, np.nan
+    return float(ordered[first]), float(ordered[end])
 
 
 def _extremes(one: Measure, stale: Floats, values: _Values) -> Found:
@@ -141,13 +202,13 @@ def _extremes(one: Measure, stale: Floats, values: _Values) -> Found:
 
 
 def _percentiles(
-    one: Measure, stale: Floats, values: _Values, confidence: float, estimator: Estimator
+    one: Measure, values: _Values, confidence: float, estimator: Estimator
 ) -> Estimates:
-    share = one.share
+    share, stale = one.share, values.stale[one.name]
     assert share is not None
     pairs = values.of(one.name, "drawn")
     small = values.ratio < 1 and any(are_few(share, *pair) for pair in pairs)
-    put_right_ = values.put_right(one.name) if small else stale
+    put_right_ = values.put_right[one.name] if small else stale
     found: list[Estimate] = [
         quantile_estimate(
             share, _known(base), old, new, values.ratio, confidence, estimator, put_right=_known(to)

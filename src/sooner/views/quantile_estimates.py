@@ -165,7 +165,7 @@ class _Side:
     def of(values: Floats, share: float) -> _Side:
         order = np.flatnonzero(~np.isnan(values))
         order = order[np.argsort(values[order])]
-        first, end = _around(len(order), share, 5.0, 8)
+        first, end = around(len(order), share, 5.0, 8)
         keys = order[first:end]
         places = np.full(len(values), _NONE)
         places[order[:first]], places[keys], places[order[end:]] = _BELOW, _NEAR, _ABOVE
@@ -193,7 +193,7 @@ class _Side:
         it, too: the widest √k of k ranks. Any other gap is there because rows were not sampled; with them
         it would be about ``ratio`` as wide.
         """
-        first, end = _around(self.count, self.share, 3.0, 2)
+        first, end = around(self.count, self.share, 3.0, 2)
         values = self.near[first - self.first : end - self.first]
         if len(values) < 2 or values[0] == values[-1]:
             return 0.0
@@ -209,7 +209,7 @@ class _Side:
         return ratio * widest
 
 
-def _around(count: int, share: float, deviations: float, more: int) -> tuple[int, int]:
+def around(count: int, share: float, deviations: float, more: int) -> tuple[int, int]:
     """The ranks that a replicate's percentile may have, from and to."""
     middle = share * max(0, count - 1)
     half = deviations * sqrt(count * share * (1.0 - share)) + more
