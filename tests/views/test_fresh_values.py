@@ -63,3 +63,11 @@ def test_of_all_rows(home: Database, asked: list[int]) -> None:
     )
     assert found.table["m"][0].as_py() == pytest.approx(expected.as_py(), abs=1.0)
     assert asked == [1]
+
+
+def test_of_no_rows(home: Database) -> None:
+    home.insert("rows", home.spark.sql("SELECT 50000 AS id, 7 AS g, 1.0D AS smooth, 1 AS steps"))
+    none = "SELECT g, median(smooth) AS m FROM v WHERE id < 0 GROUP BY g"
+    assert home.view("v").answer(none, estimator="corr").table.num_rows == 0
+    one = home.view("v").answer("SELECT median(smooth) AS m FROM v WHERE id < 0", estimator="corr")
+    assert one.table["m"].to_pylist() == [None]

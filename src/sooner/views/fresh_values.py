@@ -21,7 +21,7 @@ from sooner.views.cleaned_sample import BEFORE, CHANGES, WHOLE, CleanedSample
 from sooner.views.deltas import SIGN
 from sooner.views.estimates import Estimate, Estimates, Estimator
 from sooner.views.extremes import extreme_estimate
-from sooner.views.pooled import deviations, pooled
+from sooner.views.pooled import FEWEST_GROUPS, deviations, pooled
 from sooner.views.quantile_estimates import are_few, around, quantile_estimate
 from sooner.views.question import Measure, Question, carried, carrying
 from sooner.views.unit import HASH, Portion
@@ -219,10 +219,11 @@ def _percentiles(
         np.array([_or_nan(getattr(each, end)) for each in found])
         for end in ("value", "low", "high")
     )
-    corrected = np.array([each.by == "corr" for each in found])
+    corrected = np.array([each.by == "corr" for each in found], bool)
     some = np.flatnonzero(corrected & ~np.isnan(low))
-    chance = deviations(share, [pairs[place] for place in some], values.ratio)
-    value[some] = pooled(stale[some], value[some], chance, Interval(low[some], high[some]))
+    if len(some) >= FEWEST_GROUPS:
+        chance = deviations(share, [pairs[place] for place in some], values.ratio)
+        value[some] = pooled(stale[some], value[some], chance, Interval(low[some], high[some]))
     if values.ratio < 1 and not values.each_alone:
         low, high = np.full_like(low, np.nan), np.full_like(high, np.nan)
     return Estimates(value, low, high, corrected)
@@ -232,7 +233,7 @@ def _by_group(of: Integers, wanted: Any, number: int) -> Sequence[Integers]:
     """For each group the places of its wanted rows."""
     some = np.flatnonzero(wanted)
     order = some[np.argsort(of[some], kind="stable")]
-    return np.split(order, np.searchsorted(of[order], np.arange(1, number)))
+    return np.split(order, np.searchsorted(of[order], np.arange(1, number)))[:number]
 
 
 def _known(value: float) -> float | None:

@@ -21,7 +21,7 @@ import numpy as np
 from sooner.statistics.arrays import Floats
 from sooner.statistics.intervals import Interval
 
-_FEWEST_GROUPS = 4
+FEWEST_GROUPS = 4
 # No group is moved by more of its deviations. With 1, groups that moved alike keep twice as much chance; with
 # 2, a group that alone moved is off by twice as much as with 1.
 _FURTHEST = 1.5
@@ -42,7 +42,7 @@ def pooled(stale: Floats, corrected: Floats, deviations: Floats, ends: Interval)
     scale = np.abs(stale) if np.all(stale > 0) or np.all(stale < 0) else np.ones_like(stale)
     moved, chance = (corrected - stale) / scale, (deviations / scale) ** 2
     some = np.isfinite(moved) & np.isfinite(chance) & (chance > 0)
-    if some.sum() < _FEWEST_GROUPS:
+    if some.sum() < FEWEST_GROUPS:
         return corrected
     spread = _beyond_chance(moved[some], chance[some])
     common = np.average(moved[some], weights=1 / (chance[some] + spread))
