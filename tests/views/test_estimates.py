@@ -62,10 +62,9 @@ def changed_view(changed: float) -> View:
 
 def together(drawn: list[Drawn]) -> Drawn:
     """A group for each."""
-    totals, powers = (
-        np.hstack([getattr(one, name) for one in drawn]) for name in ("totals", "powers")
-    )
-    return Drawn(totals, powers, np.concatenate([one.number for one in drawn]))
+    powers = {each: np.hstack([one.powers[each] for one in drawn]) for each in drawn[0].powers}
+    totals, number = (np.hstack([getattr(one, n) for one in drawn]) for n in ("totals", "number"))
+    return Drawn(totals, powers, number)
 
 
 @cache
@@ -86,7 +85,7 @@ def test_not_biased_and_intervals_hold(function: Function, estimator: str, chang
     truth = view.truth(function)
     corr, aqp = drawn(changed)
     stale = np.array([[*view.stale, np.nan]]).T
-    found = estimates(function, (stale, corr), (np.zeros((3, 1)), aqp), 0.1, 0.95, estimator)
+    found = estimates(function, (stale, corr), (np.zeros((4, 1)), aqp), 0.1, 0.95, estimator)
     values = found.value
     assert len(values) == 400
     standard = values.std(ddof=1) / len(values) ** 0.5
@@ -119,7 +118,7 @@ def test_the_example_of_the_paper() -> None:
     before = np.array([101.0, 102.0, 3.0, 99.0, 0.0])
     after = np.array([101.0, 110.0, 120.0, 130.0, 7.0])
     dirty, clean = (Totals.of_values(v, (v > 100).astype(float)) for v in (before, after))
-    stale = np.array([45.0, 0.0])
+    stale = np.array([45.0, 0.0, 0.0])
     assert estimate("count", stale, dirty, clean, 0.05, estimator="corr").value == 45 + (80 - 40)
     assert estimate("count", stale, dirty, clean, 0.05, estimator="aqp").value == 80
 
@@ -137,29 +136,28 @@ def test_few_changes_say_nothing_of_how_far_off_it_is() -> None:
     before, after = np.zeros(100), np.zeros(100)
     after[3] = 1.0
     dirty, clean = (Totals.of_values(each, passes) for each in (before, after))
-    found = estimate("sum", np.array([1000.0, 0.0]), dirty, clean, 0.1, estimator="corr")
+    found = estimate("sum", np.array([1000.0, 0.0, 0.0]), dirty, clean, 0.1, estimator="corr")
     assert found.value == pytest.approx(10.0)
     assert found.low is None and found.high is None
 
 
 def test_nothing_there_has_no_average() -> None:
     nothing = Totals.of_values(np.array([1.0]), np.array([0.0]))
-    assert estimate("avg", np.zeros(2), nothing, nothing, 0.5).value is None
+    assert estimate("avg", np.zeros(3), nothing, nothing, 0.5).value is None
 
 
 def test_an_estimator_that_is_none() -> None:
     nothing = Totals.of_values(np.array([1.0]), np.array([0.0]))
     with pytest.raises(InvalidArgument, match="auto, corr or aqp"):
-        estimate("sum", np.zeros(2), nothing, nothing, 0.5, estimator="best")  # type: ignore[arg-type]
+        estimate("sum", np.zeros(3), nothing, nothing, 0.5, estimator="best")  # type: ignore[arg-type]
 
 
 def test_a_small_group_is_not_taken_for_a_large_one() -> None:
     """One sampled row changed from 10 to 12: in a group of that row alone, of 5 rows, and of 1,000."""
     rows = np.array([1.0, 5.0, 1_000.0])
-    stale = np.array([rows, 10 * rows, 100 * rows])
-    one = Drawn.of(np.array([[0.0], [2.0]]))
-    corr = Drawn(*(np.repeat(part, 3, axis=-1) for part in (one.totals, one.powers, one.number)))
-    nothing = np.zeros((3, 3)), corr
+    stale = np.array([rows, 10 * rows, 100 * rows, 0 * rows])
+    corr = together([Drawn.of(np.array([[0.0], [2.0], [4.0]]))] * 3)
+    nothing = np.zeros((4, 3)), corr
     each = rows_each(stale[0], np.array([1.0, 1.0, 100.0]))
     found = estimates("sum", (stale, corr), nothing, 0.1, estimator="corr", stands_for=each)
     assert found.value.tolist() == [12.0, 60.0, 10_020.0]

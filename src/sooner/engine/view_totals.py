@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -17,10 +17,25 @@ from sooner.sql import quote, render
 
 @dataclass(frozen=True)
 class Counted:
-    """A value of each row that is added up, in SQL: 1 or 0 for whether it counts, and the value."""
+    """What is added up of each row, in SQL: 1 or 0 for whether it counts, and its value, or else 0.
+
+    Of a ``spread`` it is the value less about the mean of its group, with its squares: of large values that
+    differ little, squares would have no digits left for that.
+    """
 
     passes: str
-    value: str
+    value: str = "0.0D"
+    spread: bool = False
+
+    @property
+    def totals(self) -> str:
+        """The letters of its totals: a count, a sum, squares and, of a spread, fourth powers."""
+        return "csqf" if self.spread else "csq"
+
+    @property
+    def brings(self) -> str:
+        """The total that a draw must bring something to, or it says nothing of the value."""
+        return "q" if self.spread else "c" if self.value == "0.0D" else "s"
 
 
 @dataclass(frozen=True)
@@ -38,16 +53,19 @@ def view_totals(
     parts: Sequence[Part],
     counted: Sequence[Counted],
     plain: Mapping[str, str],
-    powers: Sequence[tuple[int, int]],
+    powers_of: Callable[[bool], Sequence[tuple[int, int, int]]],
     hash_: str,
     sign: str,
     frames: Mapping[str, DataFrame],
 ) -> pa.Table:
     """A row for each group: its keys, and totals and powers of every value in every part.
 
-    A total is called ``<part>_<place>_c`` (``s``, ``q`` for sums and squares), a power ``<part>_<place>_21``,
-    the number of draws that bring anything ``<part>_<place>_n``. ``plain`` are aggregates of whole parts.
+    A total is called ``<part>_<place>_c`` (``s``, ``q``, ``f`` for sums, squares, fourth powers), a power
+    ``<part>_<place>_210``, the number of draws that bring anything ``<part>_<place>_n``. Of a spread draws
+    have ``k`` and ``a``, too: the rows that count and their fourth powers, whatever their sign. ``plain`` are
+    aggregates of whole parts, and ``powers_of`` says which powers a spread needs and which all else.
     """
+    means = _means(keys, parts, counted)
     outputs: list[str] = []
     texts = []
     for part in parts:
@@ -57,13 +75,18 @@ def view_totals(
             case "signed":
                 own = _totals(counted, quote(sign))
             case _:
-                own = _moments(counted, powers)
+                own = _moments(counted, powers_of)
         outputs += [f"{part.name}_{name}" for name in own]
         texts.append((part, own))
     shown = [quote(key) for key in keys]
     unions = []
     for part, own in texts:
         source = render(part.rows)
+        if means:
+            same = [f"r.{key} <=> m.__key{place}" for place, key in enumerate(shown)]
+            source = (
+                f"SELECT * FROM ({source}) r LEFT JOIN __means m ON {' AND '.join(same) or 'true'}"
+            )
         if part.kind == "drawn":
             source = _by_draw(source, keys, counted, hash_, sign)
         named = {f"{part.name}_{name}": sql for name, sql in own.items()}
@@ -75,19 +98,43 @@ def view_totals(
         unions.append(f"SELECT {', '.join([*shown, *columns])} FROM ({source}){group}")
     together = ", ".join([*shown, *(f"max({quote(name)}) AS {quote(name)}" for name in outputs)])
     group = f" GROUP BY {', '.join(shown)}" if shown else ""
-    text = f"SELECT {together} FROM ({' UNION ALL '.join(f'({one})' for one in unions)}){group}"
+    text = (
+        f"{means}SELECT {together} FROM ({' UNION ALL '.join(f'({one})' for one in unions)}){group}"
+    )
     with plain_errors(), readable(spark, frames):
         return spark.sql(text).toArrow()
 
 
+def _means(keys: Sequence[str], parts: Sequence[Part], counted: Sequence[Counted]) -> str:
+    """The mean of each spread's values by group, over the rows of all parts, to be put before a query."""
+    spreads = {place: one for place, one in enumerate(counted) if one.spread}
+    if not spreads:
+        return ""
+    names = [f"__key{place}" for place in range(len(keys))]
+    columns = [f"{quote(key)} AS {name}" for key, name in zip(keys, names, strict=True)]
+    for place, one in spreads.items():
+        columns.append(f"CASE WHEN {one.passes} > 0 THEN {one.value} END AS __mean{place}")
+    rows = [f"SELECT {', '.join(columns)} FROM ({render(part.rows)})" for part in parts]
+    means = ", ".join([*names, *(f"avg(__mean{at}) AS __mean{at}" for at in spreads)])
+    group = f" GROUP BY {', '.join(names)}" if names else ""
+    return f"WITH __means AS (SELECT {means} FROM ({' UNION ALL '.join(rows)}){group}) "
+
+
+def _added_up(place: int, one: Counted, sign: str) -> dict[str, str]:
+    """Each total of a value, by its letter."""
+    value = f"({one.value} - COALESCE(__mean{place}, 0.0D))" if one.spread else one.value
+    return {
+        letter: f"sum({' * '.join([sign, one.passes, *[value] * power])})"
+        for letter, power in zip(one.totals, (0, 1, 2, 4), strict=False)
+    }
+
+
 def _totals(counted: Sequence[Counted], sign: str) -> dict[str, str]:
-    found = {}
-    for place, one in enumerate(counted):
-        weight = f"{sign} * {one.passes}"
-        found[f"{place}_c"] = f"sum({weight})"
-        found[f"{place}_s"] = f"sum({weight} * {one.value})"
-        found[f"{place}_q"] = f"sum({weight} * {one.value} * {one.value})"
-    return found
+    return {
+        f"{place}_{letter}": sql
+        for place, one in enumerate(counted)
+        for letter, sql in _added_up(place, one, sign).items()
+    }
 
 
 def _by_draw(
@@ -95,25 +142,27 @@ def _by_draw(
 ) -> str:
     columns = []
     for place, one in enumerate(counted):
-        signed = f"{quote(sign)} * {one.passes}"
-        columns.append(f"sum({signed}) AS c{place}")
-        columns.append(f"sum({signed} * {one.value}) AS s{place}")
-        columns.append(f"sum({signed} * {one.value} * {one.value}) AS q{place}")
+        named = _added_up(place, one, quote(sign))
+        if one.spread:
+            whatever = _added_up(place, one, "1.0D")
+            named |= {"k": whatever["c"], "a": whatever["f"]}
+        columns += [f"{sql} AS __{letter}{place}" for letter, sql in named.items()]
     by = ", ".join([*(quote(key) for key in keys), quote(hash_)])
     return f"SELECT {', '.join([*(quote(key) for key in keys), *columns])} FROM ({source}) GROUP BY {by}"
 
 
-def _moments(counted: Sequence[Counted], powers: Sequence[tuple[int, int]]) -> dict[str, str]:
+def _moments(
+    counted: Sequence[Counted], powers_of: Callable[[bool], Sequence[tuple[int, int, int]]]
+) -> dict[str, str]:
     found = {}
-    for place in range(len(counted)):
-        count, total = f"c{place}", f"s{place}"
-        found[f"{place}_c"] = f"sum({count})"
-        found[f"{place}_s"] = f"sum({total})"
-        found[f"{place}_q"] = f"sum(q{place})"
-        found[f"{place}_n"] = f"sum(CASE WHEN {count} <> 0 OR {total} <> 0 THEN 1.0D ELSE 0.0D END)"
-        for a, b in powers:
-            product = "*".join([count] * a + [total] * b)
-            found[f"{place}_{a}{b}"] = f"sum({product})"
+    for place, one in enumerate(counted):
+        for letter in one.totals + ("ka" if one.spread else ""):
+            found[f"{place}_{letter}"] = f"sum(__{letter}{place})"
+        found[f"{place}_n"] = f"CAST(count_if(__{one.brings}{place} <> 0) AS DOUBLE)"
+        brought = [f"__{letter}{place}" for letter in "csq"]
+        for power in powers_of(one.spread):
+            factors = [each for each, n in zip(brought, power, strict=False) for _ in range(n)]
+            found[f"{place}_{''.join(map(str, power))}"] = f"sum({'*'.join(factors)})"
     return found
 
 
@@ -137,14 +186,14 @@ def aligned_values(
     names = [*shown, *same]
     one = ", ".join([*names, *(f"{sql} AS {quote(name)}" for name, sql in values.items())])
     kinds = (
-        f"SELECT {one}, 0 AS kind FROM ({old}) UNION ALL "
-        f"SELECT {one}, CAST({quote(sign)} AS INT) AS kind FROM ({changed})"
+        f"SELECT {one}, 0 AS __kind FROM ({old}) UNION ALL "
+        f"SELECT {one}, CAST({quote(sign)} AS INT) AS __kind FROM ({changed})"
     )
     columns = []
     for name in values:
-        was = f"max({quote(name)}) FILTER (WHERE kind = 0)"
-        is_ = f"max({quote(name)}) FILTER (WHERE kind = 1)"
-        gone = "count_if(kind <> 0) > 0"
+        was = f"max({quote(name)}) FILTER (WHERE __kind = 0)"
+        is_ = f"max({quote(name)}) FILTER (WHERE __kind = 1)"
+        gone = "count_if(__kind <> 0) > 0"
         columns += [f"{was} AS {quote(name + '_old')}"]
         columns += [f"CASE WHEN {gone} THEN {is_} ELSE {was} END AS {quote(name + '_new')}"]
     told = ", ".join([*names, *columns])

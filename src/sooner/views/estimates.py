@@ -4,13 +4,15 @@ Both samples hold the values that hash low, each with probability m, so what a v
 own: a total of x over all of them is Σx/m over the sampled ones, with the variance (1−m)/m²·Σx² (the paper's
 SQL in §5.2.1 gives the width of a mean, not of a total). SVC+AQP takes the fresh sample alone. SVC+CORR adds
 the difference of both samples to what the whole stale view says, value by value: where little has changed,
-little can be wrong. An average is a smooth function of totals and is linearized.
+little can be wrong. An average or a variance is a smooth function of totals and is linearized.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from math import factorial, prod
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -20,41 +22,64 @@ from sooner.errors import InvalidArgument
 from sooner.statistics.arrays import Booleans, Floats
 
 Estimator: TypeAlias = Literal["auto", "corr", "aqp"]
-Function: TypeAlias = Literal["sum", "count", "avg", "variance", "deviation"]
+Function: TypeAlias = Literal[
+    "sum", "count", "avg", "variance", "deviation", "variance of all", "deviation of all"
+]
+Power: TypeAlias = tuple[int, int, int]
 
 # With fewer values that bring anything, nothing is said of how far off the estimate is.
 FEWEST = 12
 # Where the sample has less than this part of all squares, what is missing may be anything.
 HEAVIEST = 3.0
-# Powers of a count and a sum, of which sums over all sampled values are enough for any estimate here.
-POWERS = ((2, 0), (1, 1), (0, 2), (4, 0), (3, 1), (2, 2), (1, 3), (0, 4))
+
+
+def is_spread(function: Function | None) -> bool:
+    """Whether it needs squares: a variance or a deviation."""
+    return function is not None and function not in ("sum", "count", "avg")
+
+
+def powers_of(spread: bool) -> tuple[Power, ...]:
+    """Which products of what a value brings to a count, a sum and squares are needed, summed over values.
+
+    Products of two tell a variance, those of four how much it is worth; squares matter to a spread only.
+
+    >>> powers_of(False)
+    ((2, 0, 0), (1, 1, 0), (0, 2, 0), (4, 0, 0), (3, 1, 0), (2, 2, 0), (1, 3, 0), (0, 4, 0))
+    """
+    return tuple(
+        (degree - total - squares, total, squares)
+        for degree in (2, 4)
+        for squares in range(degree + 1 if spread else 1)
+        for total in range(degree - squares + 1)
+    )
 
 
 @dataclass(frozen=True)
 class Drawn:
     """What sampled values bring to a count, a sum and a sum of squares, for each group of an answer.
 
-    ``totals`` has a row for each of the three, ``powers`` one for each of :data:`POWERS` of the count and the
-    sum that a value brings, summed over values; ``number`` are the values that bring anything.
+    ``totals`` has a row for each of the three, and one for fourth powers where squares matter; ``powers``
+    those of :func:`powers_of`; ``number`` are the values that bring anything.
     """
 
     totals: Floats
-    powers: Floats
+    powers: Mapping[Power, Floats]
     number: Floats
 
     @staticmethod
     def of(brought: Floats) -> Drawn:
-        """Of what each value brings to one group: two rows, a column for each value."""
-        count, total = brought
-        powers = [float((count**a * total**b).sum()) for a, b in POWERS]
-        totals = [float(count.sum()), float(total.sum()), np.nan]
-        number = float((brought != 0).any(axis=0).sum())
-        return Drawn(np.array([totals]).T, np.array([powers]).T, np.array([number]))
+        """Of what each value brings to one group: three rows, a column for each value."""
+        powers = {
+            each: prod(one**n for one, n in zip(brought, each, strict=True)).sum(keepdims=True)
+            for each in powers_of(True)
+        }
+        totals = np.vstack([brought.sum(axis=1, keepdims=True), [[np.nan]]])
+        return Drawn(totals, powers, (brought != 0).any(axis=0).sum(keepdims=True).astype(float))
 
 
 @dataclass(frozen=True)
 class Totals:
-    """What each sampled value brings to a count and a sum: two rows, a column for each."""
+    """What each sampled value brings to a count, a sum and squares: a row each, a column for each."""
 
     of: Floats
 
@@ -62,7 +87,7 @@ class Totals:
     def of_values(values: Floats, passes: Floats) -> Totals:
         """Of one value for each key, and 1 where its row passes the condition, 0 where it does not."""
         seen = np.where(passes > 0, values, 0.0)
-        return Totals(np.stack([passes, seen]).astype(np.float64))
+        return Totals(np.stack([passes, seen, seen * seen]).astype(np.float64))
 
 
 @dataclass(frozen=True)
@@ -99,19 +124,22 @@ def estimates(
     confidence: float = 0.95,
     estimator: Estimator = "auto",
     missing: Floats | None = None,
+    lighter: Floats | None = None,
     stands_for: Floats | None = None,
 ) -> Estimates:
     """The fresh values of an aggregate. For each estimator: the totals that are known, and what is drawn.
 
-    ``missing`` says how much of all values the sample lacks, as :func:`heavier` tells, and ``stands_for`` how
-    many rows of its group a sampled one was, as :func:`rows_each` does. With ``auto`` the estimator with the
-    smaller variance is taken, which is the condition of §5.2.2, measured.
+    ``missing`` says how much of all values the sample lacks, as :func:`heavier` tells, ``lighter`` how much
+    of those that changed, as :func:`lighter_changes` does, and ``stands_for`` how many rows of its group a
+    sampled one was, as :func:`rows_each` does. With ``auto`` the estimator with the smaller variance is
+    taken, which is the condition of §5.2.2, measured.
     """
     require_estimator(estimator)
     corrected = _judged(function, *corr, ratio, stands_for)
     anew = _judged(function, *aqp, ratio)
     if missing is not None and ratio < 1:
-        corrected, anew = (_heavier(one, missing) for one in (corrected, anew))
+        of_changes = missing if lighter is None else np.maximum(missing, lighter)
+        corrected, anew = _heavier(corrected, of_changes), _heavier(anew, missing)
     if estimator == "auto":
         better = _or_infinite(corrected.variance) <= _or_infinite(anew.variance)
     else:
@@ -139,12 +167,28 @@ def heavier(stale: Floats, certain: Floats, drawn: Drawn, ratio: float) -> Float
 
     Of a few values that are far larger than all others a sample has none, most of the time, and nothing in
     the sample tells. The whole stale view does: where its squares are larger than the sample's, so is the
-    variance, as far as values change in proportion to what they are.
+    variance, as far as values change in proportion to what they are. ``stale`` and ``certain`` are totals as
+    those of ``drawn``; what counts is the last one, of a spread fourth powers.
     """
-    seen = certain + drawn.totals[2] / ratio
+    stale, certain = stale[-1], certain[-1]
+    seen = certain + drawn.totals[-1] / ratio
     with np.errstate(divide="ignore", invalid="ignore"):
         found = np.where(stale > 0, stale / seen, 1.0)
-    return np.where(seen > 0, found, np.where(stale > 0, np.inf, 1.0))
+    found = np.where(seen > 0, found, np.where(stale > 0, np.inf, 1.0))
+    return np.where(np.isnan(stale), np.nan, found)
+
+
+def lighter_changes(stale: Floats, number: Floats, fourth: Floats) -> Floats:
+    """How much smaller values that changed in the sample are than those of the stale view, by fourth powers.
+
+    A spread lives on its largest values, and of a few hundred changes a sample may have none of those that
+    hit one. ``stale`` are the totals of the view but for what is in the sample for certain, ``number`` the
+    sampled rows that came or went and ``fourth`` their fourth powers. Of a sum this would say too much:
+    changes of small values alone move it by little.
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        expected = np.where(stale[0] > 0, number * stale[3] / stale[0], 0.0)
+        return np.where(fourth > 0, expected / fourth, np.where(expected > 0, np.inf, 1.0))
 
 
 def rows_each(stale: Floats, sampled: Floats) -> Floats:
@@ -169,12 +213,12 @@ def estimate(
     >>> ones = np.array([1.0, 1.0, 1.0, 1.0])
     >>> before, after = np.array([1.0, 1.0, 0.0, 0.0]), np.array([1.0, 1.0, 1.0, 1.0])
     >>> dirty, clean = (Totals.of_values(ones, passes) for passes in (before, after))
-    >>> estimate("count", np.array([45.0, 0.0]), dirty, clean, 0.05, estimator="corr").value
+    >>> estimate("count", np.array([45.0, 0.0, 0.0]), dirty, clean, 0.05, estimator="corr").value
     85.0
     """
     known = np.array([[*stale, np.nan]]).T
     corr, aqp = Drawn.of(clean.of - dirty.of), Drawn.of(clean.of)
-    nothing = np.zeros((3, 1))
+    nothing = np.zeros((4, 1))
     found = estimates(function, (known, corr), (nothing, aqp), ratio, confidence, estimator)
     value, low, high = (
         None if np.isnan(one[0]) else float(one[0]) for one in (found.value, found.low, found.high)
@@ -207,10 +251,9 @@ def _judged(
         # No interval is given for so few draws; without one, a small group must not be taken for a large one.
         times = np.where(few, np.minimum(times, stands_for), times)
     totals = known + drawn.totals * times
-    with np.errstate(divide="ignore", invalid="ignore"):
-        value, of_count, of_sum = _FUNCTIONS[function](totals)
-        second = _powered(drawn.powers[:3], of_count, of_sum, (1, 2, 1))
-        fourth = _powered(drawn.powers[3:], of_count, of_sum, (1, 4, 6, 4, 1))
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        value, slopes = _FUNCTIONS[function](totals, drawn.powers, (1 - ratio) / ratio**2)
+        second, fourth = (_powered(drawn.powers, slopes, degree) for degree in (2, 4))
         # As many draws as would be of equal weight: a few that dominate count as few.
         freedom = np.where(second > 0, second * second / fourth, drawn.number)
         variance = (1 - ratio) / ratio**2 * second
@@ -218,14 +261,15 @@ def _judged(
     return _Judged(value, np.where(np.isnan(value), np.nan, variance), freedom)
 
 
-def _powered(sums: Floats, of_count: Floats, of_sum: Floats, times: tuple[int, ...]) -> Floats:
-    """Σ(a·count + b·sum)ⁿ, of the sums of products of n counts and sums."""
-    degree = len(times) - 1
-    parts = [
-        number * of_count ** (degree - place) * of_sum**place * one
-        for place, (number, one) in enumerate(zip(times, sums, strict=True))
-    ]
-    total: Floats = np.sum(parts, axis=0)
+def _powered(powers: Mapping[Power, Floats], slopes: Sequence[Floats], degree: int) -> Floats:
+    """Σ(a·count + b·sum + …)ⁿ over draws, of the sums of products of n of them."""
+    total = np.zeros_like(slopes[0])
+    for exponents, summed in powers.items():
+        # Along squares there is no slope where they do not matter.
+        if sum(exponents) == degree == sum(exponents[: len(slopes)]):
+            times = factorial(degree) // prod(factorial(n) for n in exponents)
+            pairs = zip(slopes, exponents, strict=False)
+            total = total + times * prod(slope**n for slope, n in pairs) * summed
     return np.maximum(0.0, total)
 
 
@@ -233,41 +277,52 @@ def _or_infinite(variance: Floats) -> Floats:
     return np.where(np.isnan(variance), np.inf, variance)
 
 
-_Result: TypeAlias = tuple[Floats, Floats, Floats]
+# The value, and its slope along the count, the sum and the squares.
+_Result: TypeAlias = tuple[Floats, tuple[Floats, ...]]
+_Powers: TypeAlias = Mapping[Power, Floats]
 
 
-def _count(totals: Floats) -> _Result:
-    return totals[0], np.ones_like(totals[0]), np.zeros_like(totals[0])
+def _count(totals: Floats, _powers: _Powers, _times: float) -> _Result:
+    return totals[0], (np.ones_like(totals[0]), np.zeros_like(totals[0]))
 
 
-def _sum(totals: Floats) -> _Result:
+def _sum(totals: Floats, _powers: _Powers, _times: float) -> _Result:
     some = np.where(totals[0] > 0, totals[1], np.nan)  # of no rows there is no sum
-    return some, np.zeros_like(some), np.ones_like(some)
+    return some, (np.zeros_like(some), np.ones_like(some))
 
 
-def _average(totals: Floats) -> _Result:
+def _average(totals: Floats, _powers: _Powers, _times: float) -> _Result:
     count, total = totals[:2]
     mean = np.where(count > 0, total / count, np.nan)
-    return mean, -mean / count, 1 / count
+    return mean, (-mean / count, 1 / count)
 
 
-def _variance(totals: Floats) -> _Result:
-    """Without an interval: of skewed values one by replicates holds 89% of the time, not 95%."""
-    count, total, squares = totals
-    spread = np.where(count > 1, (squares - total * total / count) / (count - 1), np.nan)
-    unknown = np.full_like(spread, np.nan)
-    return np.where(spread < 0, np.nan, spread), unknown, unknown
+def _variance(totals: Floats, powers: _Powers, times: float, *, of_all: bool = False) -> _Result:
+    """Of values less one near their mean: of large ones with a small variance nothing else is left."""
+    count, total, squares = totals[:3]
+    fewer = count - np.where(of_all, 0.0, 1.0)
+    fewer = np.where(fewer > 0, fewer, np.nan)
+    mean = total / count
+    # The square of a mean that is off by chance is too large by the variance of that chance.
+    chance = powers[2, 0, 0] * mean**2 - 2 * powers[1, 1, 0] * mean + powers[0, 2, 0]
+    spread = (squares - count * mean**2 + times * np.maximum(0.0, chance) / count) / fewer
+    slopes = ((mean**2 - spread) / fewer, -2 * mean / fewer, 1 / fewer)
+    return np.where(spread < 0, np.nan, spread), slopes
 
 
-def _deviation(totals: Floats) -> _Result:
-    variance, unknown, _ = _variance(totals)
-    return np.sqrt(variance), unknown, unknown
+def _deviation(totals: Floats, powers: _Powers, times: float, *, of_all: bool = False) -> _Result:
+    variance, slopes = _variance(totals, powers, times, of_all=of_all)
+    root = np.sqrt(variance)
+    steep = np.where(root > 0, 2 * root, np.nan)
+    return root, tuple(slope / steep for slope in slopes)
 
 
-_FUNCTIONS: Mapping[Function, Callable[[Floats], _Result]] = {
+_FUNCTIONS: Mapping[Function, Callable[[Floats, _Powers, float], _Result]] = {
     "count": _count,
     "sum": _sum,
     "avg": _average,
     "variance": _variance,
     "deviation": _deviation,
+    "variance of all": partial(_variance, of_all=True),
+    "deviation of all": partial(_deviation, of_all=True),
 }

@@ -24,12 +24,15 @@ from sooner.views.deltas import SIGN
 from sooner.views.estimates import (
     FEWEST,
     HEAVIEST,
-    POWERS,
     Drawn,
     Estimates,
     Estimator,
+    Function,
     estimates,
     heavier,
+    is_spread,
+    lighter_changes,
+    powers_of,
     require_estimator,
     rows_each,
 )
@@ -64,7 +67,7 @@ class Fresh:
         With ``tells`` it raises :class:`CannotAnswer` where the sample says nothing of most groups.
         """
         smooth = [one for one in question.measures if one.function is not None]
-        counted = [Counted("1.0D", "0.0D"), *(one.counted for one in smooth)]
+        counted = [Counted("1.0D"), *(one.counted for one in smooth)]
         plain = {
             f"plain{place}": f"CAST({one.sql} AS DOUBLE)"
             for place, one in enumerate(question.measures)
@@ -126,35 +129,45 @@ class Fresh:
             parts,
             counted,
             plain,
-            POWERS,
+            powers_of,
             HASH,
             SIGN,
             sample.frames(),
         )
 
-    def _estimated(self, totals: pa.Table, place: int, function: Any) -> Estimates:
+    def _estimated(self, totals: pa.Table, place: int, function: Function) -> Estimates:
+        spread = is_spread(function)
+        letters = Counted("", "", spread).totals
+
         def numbers(part: str, names: Sequence[str]) -> Floats:
             if f"{part}_{place}_c" not in totals.column_names:
                 return np.zeros((len(names), totals.num_rows))
-            found = [floats(totals.column(f"{part}_{place}_{n}")) for n in names]
-            return np.nan_to_num(np.array(found))
+            found = [totals.column(f"{part}_{place}_{n}") for n in names]
+            # A part that has no row of a group adds nothing to it; what is not a number stays so.
+            return np.array([floats(one.cast(pa.float64()).fill_null(0.0)) for one in found])
 
         def drawn(part: str) -> Drawn:
-            powers = numbers(part, [f"{a}{b}" for a, b in POWERS])
-            return Drawn(numbers(part, "csq"), powers, numbers(part, ["n"])[0])
+            powers = powers_of(spread)
+            sums = numbers(part, ["".join(map(str, power)) for power in powers])
+            (number,) = numbers(part, ["n"])
+            return Drawn(numbers(part, letters), dict(zip(powers, sums, strict=True)), number)
 
-        stale = numbers("whole", "csq")
-        corr, aqp = drawn("corr"), drawn("aqp")
-        missing = heavier(stale[2], numbers("aqp_sure", "q")[0], aqp, self._sample.ratio)
+        stale, corr, aqp = numbers("whole", letters), drawn("corr"), drawn("aqp")
+        changed, certain = numbers("corr_sure", letters), numbers("aqp_sure", letters)
+        missing = heavier(stale, certain, aqp, self._sample.ratio)
+        lighter = None
+        if spread:
+            lighter = lighter_changes(stale - (certain - changed), *numbers("corr", "ka"))
         self._heavy |= bool((missing > HEAVIEST).any())
         return estimates(
             function,
-            (stale + numbers("corr_sure", "csq"), corr),
-            (numbers("aqp_sure", "csq"), aqp),
+            (stale + changed, corr),
+            (certain, aqp),
             self._sample.ratio,
             self._confidence,
             self._estimator,
             missing,
+            lighter,
             rows_each(stale[0], aqp.totals[0] - corr.totals[0]),
         )
 

@@ -9,7 +9,7 @@ from sooner.answer import Answer
 from sooner.engine.view_totals import selected_rows
 from sooner.views.cleaned_sample import CHANGES, WHOLE, CleanedSample
 from sooner.views.deltas import SIGN
-from sooner.views.estimates import POWERS, Drawn, estimates
+from sooner.views.estimates import Drawn, estimates
 from sooner.views.question import Question, carried, carrying
 from sooner.views.unit import HASH
 
@@ -58,8 +58,7 @@ def _estimated(
 ) -> tuple[float | None, ...]:
     """How many rows of the whole view there are, and between what and what."""
     number, total, squares, fourth = sums
-    powers = np.zeros((len(POWERS), 1))
-    powers[0], powers[3] = squares, fourth
+    powers = {(2, 0, 0): np.array([squares]), (4, 0, 0): np.array([fourth])}
     drawn = Drawn(np.array([[total], [0.0], [0.0]]), powers, np.array([number]))
     nothing = np.zeros((3, 1)), drawn
     one = estimates("count", nothing, nothing, ratio, confidence, "aqp")

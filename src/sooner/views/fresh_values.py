@@ -90,7 +90,7 @@ class _Values:
                 "changed": carrying(question.rows, CHANGES, (*key, HASH, SIGN)),
             },
             [*(carried(name) for name in key), HASH],
-            {f"v{place}": one.value_sql for place, one in enumerate(asked.values())},
+            {f"__v{place}": one.value_sql for place, one in enumerate(asked.values())},
             SIGN,
             sample.frames(ratio),
         )
@@ -114,7 +114,7 @@ class _Values:
     def of(self, name: str, which: str) -> list[tuple[Floats, Floats]]:
         """Of each group the values before and after, not a number where there is no row."""
         place = list(self._asked).index(name)
-        old, new = (floats(self._found.column(f"v{place}_{end}")) for end in ("old", "new"))
+        old, new = (floats(self._found.column(f"__v{place}_{end}")) for end in ("old", "new"))
         return [(old[one], new[one]) for one in self._places[which]]
 
     @cached_property

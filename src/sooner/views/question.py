@@ -15,7 +15,7 @@ from sooner.algebra.schema import Column
 from sooner.engine.view_totals import Counted
 from sooner.errors import CannotAnswer
 from sooner.views.deltas import SIGN
-from sooner.views.estimates import Function
+from sooner.views.estimates import Function, is_spread
 from sooner.views.unit import HASH
 
 Extreme: TypeAlias = Literal["min", "max"]
@@ -48,8 +48,9 @@ class Measure:
         if passing is not None:
             passes = f"CASE WHEN {to_sql(passing)} THEN 1.0D ELSE 0.0D END"
         if self.function == "count" or self.argument is None:
-            return Counted(passes, "0.0D")
-        return Counted(passes, f"COALESCE({self._number}, 0.0D)")
+            return Counted(passes)
+        # Of a row that does not count the value may be no number, which nothing makes 0 again.
+        return Counted(passes, f"COALESCE({self.value_sql}, 0.0D)", is_spread(self.function))
 
     @property
     def sql(self) -> str:
@@ -166,6 +167,10 @@ def _measure(item: Item) -> Measure:
             return replace(of, function="variance")
         case exp.Stddev() | exp.StddevSamp():
             return replace(of, function="deviation")
+        case exp.VariancePop():
+            return replace(of, function="variance of all")
+        case exp.StddevPop():
+            return replace(of, function="deviation of all")
         case exp.Min():
             return replace(of, extreme="min")
         case exp.Max():
