@@ -164,7 +164,11 @@ class View:
         except NotSupported as reason:
             found = self._exact(upkeep, prepared, str(reason))
         else:
-            found = self._estimated(upkeep, prepared, question, estimator, confidence)
+            if self.sample == 1.0:
+                self.clean()  # it is kept for questions to come, as any sample
+                found = self._exact(self._upkeep(), prepared, "its sample is all of it")
+            else:
+                found = self._estimated(upkeep, prepared, question, estimator, confidence)
         return replace(found, elapsed=perf_counter() - start)
 
     def _asked(self, sql: str) -> Prepared:

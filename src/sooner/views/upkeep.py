@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property, partial
@@ -276,11 +276,16 @@ class Upkeep:
     def fresh(self) -> Iterator[Any]:
         """The rows that the view would have if it were brought up to date, as queries see them."""
         names = [one.name for one in self.table.columns]
-        if not self.choice.incremental:
+        cleaned = self.cleaned
+        if cleaned is not None and cleaned.ratio >= 1:
+            signed: Any = nullcontext(self.changes_in(cleaned.directory))
+        elif self.choice.incremental:
+            signed = self.signed()
+        else:
             with self.whole() as rows:
                 yield rows.select(*names)
             return
-        with self.signed() as rows:
+        with signed as rows:
             gone, came = rows.where(f"{SIGN} < 0"), rows.where(f"{SIGN} > 0")
             left = without_rows(stored_rows(self.spark, self.table), gone, self.table.key)
             yield left.select(*names).unionAll(came.select(*names))
