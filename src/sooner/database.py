@@ -133,9 +133,11 @@ class Database:
         ``key`` is the primary key: columns that no two rows share, needed to delete or update rows.
         ``missing`` says which rows may be missing: answers then always come with their range.
         """
+        keys = _names(key)
+        if not isinstance(options or {}, Mapping):
+            raise InvalidArgument(f"options are pairs, as {{'sep': ';'}}, not {options!r}.")
         with job_group(self.spark, f"Registering {name}", self._progress):
             found = inspect(self.spark, name, source, format, schema, options or {})
-        keys = (key,) if isinstance(key, str) else tuple(key)
         table = self._catalog.create_table(
             name,
             found.columns,
@@ -162,7 +164,7 @@ class Database:
         Scrambles with the same salt, number of blocks and kind of key fit together: their tables join
         block by block. ``like`` takes salt and blocks from another table and checks that keys fit.
         """
-        by = (by,) if isinstance(by, str) else tuple(by)
+        by = _names(by)
         self._require_no_view(name, "Scramble these.")
 
         def attempt() -> Table:
@@ -321,6 +323,8 @@ class Database:
         self, older_than: timedelta = timedelta(hours=1), dry_run: bool = False
     ) -> VacuumReport:
         """Remove files of Sooner's own that nothing refers to any more."""
+        if not isinstance(older_than, timedelta) or older_than < timedelta(0):
+            raise InvalidArgument(f"older_than must be a timedelta from 0, not {older_than!r}.")
         return vacuum(self._home, self._catalog, older_than, dry_run)
 
     def table(self, name: str) -> Frame:
@@ -491,4 +495,7 @@ class Database:
 
 
 def _names(given: str | Sequence[str]) -> tuple[str, ...]:
-    return (given,) if isinstance(given, str) else tuple(given)
+    names = (given,) if isinstance(given, str) else given
+    if not isinstance(names, Sequence) or not all(isinstance(name, str) for name in names):
+        raise InvalidArgument(f"Give the name of a column, or a list of names, not {given!r}.")
+    return tuple(names)

@@ -167,7 +167,7 @@ class Frame:
 
     def join(self, other: Frame, on: str | None = None, how: How = "inner") -> Frame:
         """Join with another Frame. In ``on``, ``l`` and ``r`` tell columns of the same name apart."""
-        _require_frame(other, "join")
+        self._require_frame(other, "join")
         if how not in _HOW:
             raise InvalidArgument(f"how must be one of {', '.join(_HOW)}, not {how!r}.")
         if (on is None) != (how == "cross"):
@@ -182,7 +182,7 @@ class Frame:
 
     def union(self, other: Frame) -> Frame:
         """The rows of both Frames, duplicates kept; columns go by position."""
-        _require_frame(other, "union")
+        self._require_frame(other, "union")
         return Frame(
             self._database,
             f"SELECT * FROM {self._source()} UNION ALL SELECT * FROM {other._source()}",
@@ -240,6 +240,14 @@ class Frame:
                 raise UnknownColumn(f"There is no column {name!r} here.{nearest(name, known)}")
         return [known.index(name.lower()) for name in names]
 
+    def _require_frame(self, other: object, operation: str) -> None:
+        if not isinstance(other, Frame):
+            raise InvalidArgument(f"{operation}() takes another Frame, such as db.table('orders').")
+        if other._database is not self._database:
+            raise InvalidArgument(
+                f"{operation}() takes a Frame of the same database. Register the other's tables here."
+            )
+
     def _over(self, text: str) -> Frame:
         return Frame(self._database, text, self.prepared.maps, self._family)
 
@@ -247,12 +255,9 @@ class Frame:
         return f"(\n{self.text}\n) AS {alias}"
 
 
-def _require_frame(other: object, operation: str) -> None:
-    if not isinstance(other, Frame):
-        raise InvalidArgument(f"{operation}() takes another Frame, such as db.table('orders').")
-
-
 def _many(names: str | Sequence[str]) -> tuple[str, ...]:
+    if not isinstance(names, str | Sequence):
+        raise InvalidArgument(f"Give SQL as text, or a list of texts, not {names!r}.")
     return (names,) if isinstance(names, str) else tuple(names)
 
 

@@ -12,8 +12,10 @@ from sooner.algebra.schema import Column, Schema
 from sooner.algebra.traversal import tables as plan_tables
 from sooner.engine import binding
 from sooner.engine.exact import contract
+from sooner.engine.reading import read_otherwise
 from sooner.engine.scalar_functions import scalar_functions
 from sooner.engine.statements import require_query
+from sooner.errors import SoonerError
 from sooner.rewrites import Step, rewrite
 from sooner.sql import (
     Untranslatable,
@@ -65,13 +67,15 @@ def prepare(
         obstacle = str(error)
     require_query(spark, text)
     known = {name.lower() for name in registered()}
+    if tree is not None:
+        obstacle = read_otherwise(spark, text, tree) or ""
     read = None if tree is None else table_names(tree)
     names = sorted(known) if read is None else [name for name in read if name not in maps]
     for name in names:
         if name not in known:
             obstacle = f"the table {name}, which is not registered"
     with binding.lock:
-        tables = {name: bind(name) for name in names if name in known}
+        tables = _bound(bind, [name for name in names if name in known], must=read is not None)
         columns = contract(spark, text, known, maps)
     plan: Relation | None = None
     if tree is not None and not obstacle:
@@ -85,6 +89,18 @@ def prepare(
         plan = opaque(text, columns, obstacle, tuple(tables), maps)
     rewritten = rewrite(plan, without)
     return Prepared(text, maps, columns, plan_tables(plan), plan, rewritten.plan, rewritten.steps)
+
+
+def _bound(bind: Callable[[str], Table], names: Iterable[str], must: bool) -> dict[str, Table]:
+    """Tables made visible; where nobody can tell which a query reads, those that cannot be are left out."""
+    tables = {}
+    for name in names:
+        try:
+            tables[name] = bind(name)
+        except SoonerError:
+            if must:
+                raise
+    return tables
 
 
 def opaque(

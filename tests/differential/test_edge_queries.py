@@ -84,6 +84,13 @@ SELECT id, row_number() OVER (ORDER BY id, a, b, d, x, s, t) AS n FROM p
 SELECT a, sum(b) FROM p GROUP BY ROLLUP (a)
 SELECT a, count(*) FROM p GROUP BY ALL
 SELECT 10L + a, 1.5BD * a FROM p
+SELECT count(*) FROM p WHERE s <> 'a''b' AND s || '''' <> "x""y" AND 'a' 'b' <> s
+SELECT 'O''Brien', "a""b", 'a' 'b', '''', 'x''''y', 'a\\''b', r'a''b' FROM p
+SELECT q.* FROM p JOIN q USING (b)
+SELECT p.*, q.* FROM p FULL JOIN q USING (b)
+SELECT count(DISTINCT *), count(*, id) FROM (SELECT id, b FROM p)
+SELECT count(*) FROM p WHERE (id > 1) <=> (a > 1) < (b > 0)
+SELECT count(*) FROM p WHERE (id > 1) = (a > 1) NOT IN (TRUE)
 SELECT "double quoted", 'it\\'s', s || "x" FROM p
 SELECT s FROM p WHERE s LIKE '%a%' OR s RLIKE 'b$'
 SELECT d / 3, d * e, d + e, -d, x / 2, a / 2 FROM p JOIN q ON p.id = q.id

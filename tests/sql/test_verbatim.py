@@ -64,6 +64,15 @@ CASES = [
     ("SELECT x.a FROM (SELECT a, b AS a FROM t) AS x", "two columns called a"),
     ("SELECT a FROM t GROUP BY a, (SELECT max(c) FROM u)", "GROUP BY"),
     ("SELECT s LIKE 'a!%' ESCAPE '!' AS x FROM t", "!"),
+    # Spark puts the columns that tables are joined by first, does comparisons one after the other,
+    # and has all columns there are for *.
+    ("SELECT u.* FROM t JOIN u USING (a)", "u.* with JOIN … USING"),
+    ("SELECT a FROM t WHERE a = b IN (TRUE)", "comparison of a comparison"),
+    ("SELECT a FROM t WHERE a <=> b < TRUE", "comparison of a comparison"),
+    ("SELECT a FROM t WHERE a = b NOT BETWEEN FALSE AND TRUE", "comparison of a comparison"),
+    ("SELECT count(DISTINCT *) AS n FROM t", "* among the arguments"),
+    ("SELECT count(*, a) AS n FROM t", "* among the arguments"),
+    ("SELECT coalesce(*) AS n FROM t", "* among the arguments"),
 ]
 
 

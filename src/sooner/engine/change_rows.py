@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 
 from sooner.engine.failures import plain_errors
 from sooner.engine.merged_rows import forget, held
+from sooner.engine.paths import literal
 from sooner.engine.rows import ddl
 from sooner.errors import SchemaChanged
 from sooner.sql import quote
@@ -55,7 +56,7 @@ def change_rows(
     for change in new.changes_of(layout):
         if change.version > old.version and change.files:
             schema = ddl(new.columns, extra)
-            rows = spark.read.schema(schema).parquet(change.directory)
+            rows = spark.read.schema(schema).parquet(literal(change.directory))
             if blocks is not None:
                 rows = rows.where(blocks.sql)
             signed = rows.selectExpr(*names, f"{_SIGNS[change.kind]} AS {quote(sign)}")

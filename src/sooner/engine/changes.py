@@ -10,6 +10,7 @@ from pyspark.sql.functions import expr
 
 from sooner.engine.failures import plain_errors
 from sooner.engine.hashing import block_sql, layout_hash, replicate_sql
+from sooner.engine.paths import literal
 from sooner.engine.rows import ddl, table_rows
 from sooner.engine.writing import Reservation, reservation, write_parquet
 from sooner.errors import ConstraintViolation, InvalidArgument, NotSupported
@@ -102,7 +103,7 @@ def _write(
 
 def _read(spark: SparkSession, table: Table, change: Change) -> DataFrame:
     schema = ddl(table.columns, ((VERSION, "bigint"),))
-    return spark.read.schema(schema).parquet(*(file.path for file in change.files))
+    return spark.read.schema(schema).parquet(*(literal(file.path) for file in change.files))
 
 
 def _placed(

@@ -8,6 +8,7 @@ from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from sooner.engine.type_text import type_text
 from sooner.sql import quote
 
 
@@ -20,7 +21,7 @@ class MergedRows:
     def __init__(self, first: DataFrame, keys: Sequence[str], merges: Mapping[str, str]) -> None:
         self.rows = first
         self._keys = [quote(key) for key in keys]
-        types = {field.name: field.dataType.simpleString() for field in first.schema}
+        types = {field.name: type_text(field.dataType) for field in first.schema}
         self._values = [
             # Spark widens the type of a sum, and would again with every batch.
             f"CAST({merge}({quote(name)}) AS {types[name]}) AS {quote(name)}"

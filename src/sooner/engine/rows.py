@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import expr
 
 from sooner.algebra.schema import Schema
+from sooner.engine.paths import literal
 from sooner.errors import MissingFile
 from sooner.sql import quote
 from sooner.storage.layout import BLOCK, REPLICATE, VERSION
@@ -46,7 +47,7 @@ def scramble_rows(spark: SparkSession, table: Table, scramble: Scramble) -> Data
     by block.
     """
     schema = ddl(table.columns, _SCRAMBLE_COLUMNS)
-    base = spark.read.schema(schema).parquet(scramble.directory)
+    base = spark.read.schema(schema).parquet(literal(scramble.directory))
     changes = table.changes_of(scramble.id)
     return _with_changes(spark, table, base, changes, _SCRAMBLE_COLUMNS)
 
@@ -64,7 +65,7 @@ def _base(spark: SparkSession, table: Table) -> DataFrame:
         return spark.sql(f"SELECT {columns} FROM {name}")
     reader = spark.read.schema(ddl(table.stored)).options(**source.options)
     # A view may have no rows; its directory then has a file without any.
-    paths = [file.path for file in table.files] or list(source.location)
+    paths = [literal(one) for one in [file.path for file in table.files] or source.location]
     return reader.csv(paths) if source.format == "csv" else reader.parquet(*paths)
 
 
@@ -100,4 +101,4 @@ def _with_changes(
 
 
 def _directories(changes: Sequence[Change], kind: str) -> list[str]:
-    return [change.directory for change in changes if change.kind == kind and change.files]
+    return [literal(one.directory) for one in changes if one.kind == kind and one.files]

@@ -14,6 +14,8 @@ from pyspark.sql.types import StructType
 from sooner.algebra.schema import Column, Schema
 from sooner.analysis.facts import TableFacts
 from sooner.engine.failures import plain_errors
+from sooner.engine.paths import literal
+from sooner.engine.type_text import type_text
 from sooner.errors import InvalidArgument, MissingFile
 from sooner.storage.expand import expand, is_remote
 from sooner.storage.footers import survey
@@ -24,6 +26,7 @@ from sooner.storage.unchanged import compare_schemas
 _CSV_SUFFIXES = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 # With enforceSchema Spark would read a file with its columns in another order as if in this one.
 _CSV_OPTIONS = {"header": "true", "enforceSchema": "false"}
+_TABS = (".tsv", ".tsv.gz")
 
 
 @dataclass(frozen=True)
@@ -96,7 +99,7 @@ def declared_schema(text: str) -> Schema:
 
 def to_schema(struct: StructType) -> Schema:
     """Spark's schema as plain values."""
-    return tuple(Column(field.name, field.dataType.simpleString()) for field in struct.fields)
+    return tuple(Column(field.name, type_text(field.dataType)) for field in struct.fields)
 
 
 def _guess_format(spark: SparkSession, locations: tuple[str, ...]) -> Format:
@@ -141,8 +144,8 @@ def _inspect_parquet(
     with plain_errors():
         read = spark.read.options(**known)
         # One footer tells the columns, but only all directories tell the types of theirs.
-        some = paths if "basePath" in known else paths[:1]
-        frame = read.schema(schema).parquet(*paths) if schema else read.parquet(*some)
+        some = [literal(path) for path in (paths if "basePath" in known else paths[:1])]
+        frame = read.schema(schema).parquet(*some) if schema else read.parquet(*some)
         columns = to_schema(frame.schema)
     absolute = tuple(os.path.abspath(location) for location in locations)
     return Inspected(Source("parquet", absolute, known), columns, files, facts)
@@ -162,14 +165,16 @@ def _require_one_schema(files: Sequence[DataFile]) -> None:
 def _inspect_csv(
     spark: SparkSession, locations: tuple[str, ...], schema: str | None, options: Mapping[str, str]
 ) -> Inspected:
-    known = {**_CSV_OPTIONS, **options}
+    tabs = all(location.lower().endswith(_TABS) for location in locations)
+    known = {**_CSV_OPTIONS, **({"sep": "\t"} if tabs else {}), **options}
     if any(is_remote(location) for location in locations):
         frame = spark.read.options(**known).csv(list(locations), inferSchema=True)
         return _inspect_remote(frame, "csv", locations, known)
     paths = expand(locations, _CSV_SUFFIXES)
     with plain_errors():
         reader = spark.read.options(**known)
-        frame = reader.schema(schema).csv(paths) if schema else reader.csv(paths, inferSchema=True)
+        read = [literal(path) for path in paths]
+        frame = reader.schema(schema).csv(read) if schema else reader.csv(read, inferSchema=True)
         columns = to_schema(frame.schema)
         rows = frame.count()
     if not columns:

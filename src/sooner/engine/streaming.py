@@ -24,6 +24,7 @@ from sooner.engine.lowering import lower, mapped
 from sooner.engine.merged_rows import MergedRows, forget, held
 from sooner.engine.opened_scrambles import opened_scramble
 from sooner.engine.row_groups import RowGroups, shifts_days
+from sooner.engine.type_text import type_text
 from sooner.sql import Hint, quote, render
 from sooner.storage.layout import BLOCK
 from sooner.storage.records import Scramble, Table
@@ -196,7 +197,7 @@ class Streaming:
         """Make columns computed from merged rows readable under their name, cast to these types."""
         types = from_arrow_schema(schema, prefer_timestamp_ntz=True)
         columns = [
-            f"CAST({values[field.name]} AS {field.dataType.simpleString()}) AS {quote(field.name)}"
+            f"CAST({values[field.name]} AS {type_text(field.dataType)}) AS {quote(field.name)}"
             for field in types
         ]
         with plain_errors():

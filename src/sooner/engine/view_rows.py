@@ -16,6 +16,7 @@ from sooner.engine.change_rows import Blocks, readable
 from sooner.engine.failures import plain_errors
 from sooner.engine.lowering import lower
 from sooner.engine.merged_rows import forget, held
+from sooner.engine.paths import literal
 from sooner.engine.rows import ddl, scramble_rows, table_rows
 from sooner.engine.sources import to_schema
 from sooner.engine.writing import written_files
@@ -171,7 +172,7 @@ def _cast(column: Column) -> str:
 def sample_changes(spark: SparkSession, table: Table, directory: str, sign: str) -> DataFrame:
     """What :func:`write_changes` wrote, with all stored columns and the sign."""
     schema = ddl(table.stored, ((_KIND, "string"),))
-    rows = spark.read.schema(schema).parquet(directory)
+    rows = spark.read.schema(schema).parquet(literal(directory))
     names = [quote(column.name) for column in table.stored]
     return rows.selectExpr(*names, f"CAST(IF({_KIND} = 'delete', -1, 1) AS INT) AS {quote(sign)}")
 

@@ -18,6 +18,7 @@ from sooner.algebra.schema import Schema
 from sooner.errors import CannotAnswer, InvalidArgument, NotSupported, UnknownColumn, nearest
 from sooner.missing.constraint import Constraint, Range
 from sooner.missing.groups import value_of
+from sooner.sql import without_doubled_quotes
 from sooner.statistics.arrays import Floats
 from sooner.synopses.axes import LEAST, MOST, NULL, Axis, Codes, floats_of
 from sooner.synopses.conditions import Box, Conditions
@@ -121,7 +122,7 @@ def _both(one: Box, other: Box) -> dict[str, Spans]:
 def condition_of(text: str) -> exp.Expr:
     """A condition that somebody wrote; not to be changed."""
     try:
-        return sqlglot.parse_one(text, dialect="spark")
+        return sqlglot.parse_one(without_doubled_quotes(text), dialect="spark")
     except sqlglot.errors.SqlglotError as error:
         raise InvalidArgument(f"The condition {text!r} cannot be read: {error}") from None
 

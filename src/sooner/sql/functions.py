@@ -154,10 +154,18 @@ def require_allowed(scalar: Scalar) -> None:
     for node in scalar.walk(prune=lambda n: isinstance(n, exp.Query)):
         if type(node) not in _ALLOWED and not isinstance(node, exp.Query):
             raise Untranslatable(_describe(node))
+        if isinstance(node, exp.Star) and not _is_counted(node):
+            raise Untranslatable("* among the arguments of a function")
         if isinstance(node, exp.DataType) and node.this not in _TYPES:
             raise Untranslatable(f"the type {node.sql('spark')}")
         if isinstance(node, exp.TsOrDsToDate) and not isinstance(node.parent, _DATE_PARTS):
             raise Untranslatable("the function to_date")
+
+
+def _is_counted(star: exp.Star) -> bool:
+    """Whether it is that of ``count(*)``; anywhere else it means the columns that there are."""
+    call = star.parent
+    return isinstance(call, exp.Count) and call.this is star and not call.expressions
 
 
 def _describe(node: exp.Expr) -> str:

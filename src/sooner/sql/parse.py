@@ -11,13 +11,17 @@ from sqlglot import Dialect, TokenType, exp
 from sqlglot.errors import ParseError as SqlglotParseError
 from sqlglot.errors import TokenError
 
+from sooner.algebra.scalar import bare
 from sooner.errors import NotSupported, ParseError
+from sooner.sql.quotes import without_doubled_quotes
 from sooner.sql.untranslatable import Untranslatable
 
 # It warns of statements that it does not know; those are Spark's to judge.
 logging.getLogger("sqlglot").setLevel(logging.ERROR)
 
 _WRITES = (exp.Command, exp.DDL, exp.DML, exp.Drop, exp.Set, exp.Use, exp.Cache, exp.Uncache)
+_TESTS: tuple[type[exp.Expr], ...] = (exp.EQ, exp.NEQ, exp.NullSafeEQ, exp.LT, exp.LTE, exp.GT)
+_TESTS += (exp.GTE, exp.Between, exp.In, exp.Is, exp.Like, exp.ILike, exp.RegexpLike)
 # sqlglot turns suffixed numbers (10L, 1.5BD) into casts with types of its own choosing.
 _SUFFIXED_NUMBER = re.compile(r"(?<![\w.`])\d+\.?\d*(?:[eE][+-]?\d+)?(?:BD|[LSYFDlsyfd]|bd)\b")
 _STRING = re.compile(r"'(?:[^'\\]|\\.|'')*'|\"(?:[^\"\\]|\\.|\"\")*\"|`[^`]*`", re.DOTALL)
@@ -31,7 +35,7 @@ def parse(text: str) -> exp.Query:
     ``NotSupported`` for statements that are not queries.
     """
     try:
-        parsed = sqlglot.parse(text, read="spark")
+        parsed = sqlglot.parse(without_doubled_quotes(text), read="spark")
         statements = [s for s in parsed if s is not None and not isinstance(s, exp.Semicolon)]
     except (SqlglotParseError, TokenError) as error:
         raise Untranslatable(f"the parser cannot read it ({_first_line(error)})") from error
@@ -49,7 +53,18 @@ def parse(text: str) -> exp.Query:
     bare = _STRING.sub("''", text)
     if _SUFFIXED_NUMBER.search(bare) or _RAW_STRING.search(bare):
         raise Untranslatable("literals with a type letter (10L, 1.5BD, r'…')")
+    _refuse_chains(statement)
     return statement
+
+
+def _refuse_chains(statement: exp.Query) -> None:
+    """Spark does comparisons one after the other, whichever they are; sqlglot does some of them first."""
+    for node in statement.find_all(*_TESTS):
+        operands = list(node.iter_expressions())
+        if isinstance(node, exp.NullSafeEQ):
+            operands.append(bare(node.expression))  # here the parentheses may be sqlglot's
+        if any(isinstance(operand, (*_TESTS, exp.Not)) for operand in operands):
+            raise Untranslatable("a comparison of a comparison; put one of them in parentheses")
 
 
 def _refuse_frequencies(text: str) -> None:

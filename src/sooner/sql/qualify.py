@@ -8,6 +8,7 @@ from sqlglot import exp
 from sqlglot.errors import OptimizeError, SchemaError
 from sqlglot.errors import ParseError as SqlglotParseError
 from sqlglot.optimizer.qualify import qualify as sqlglot_qualify
+from sqlglot.schema import MappingSchema
 
 from sooner.algebra.schema import Schema
 from sooner.sql.untranslatable import Untranslatable
@@ -20,6 +21,7 @@ def qualify(query: exp.Query, schemas: Mapping[str, Schema]) -> exp.Query:
     """
     for select in query.find_all(exp.Select):
         _refuse_shadowing(select, schemas)
+        _refuse_stars_of_using(select)
     known: dict[str, object] = {
         table: {column.name.lower(): column.type for column in schema}
         for table, schema in schemas.items()
@@ -28,7 +30,7 @@ def qualify(query: exp.Query, schemas: Mapping[str, Schema]) -> exp.Query:
         qualified = sqlglot_qualify(
             query.copy(),
             dialect="spark",
-            schema=known,
+            schema=MappingSchema(known, dialect="spark", normalize=False),  # names are no SQL
             validate_qualify_columns=False,
             quote_identifiers=True,
         )
@@ -57,6 +59,14 @@ def _refuse_shadowing(select: exp.Select, schemas: Mapping[str, Schema]) -> None
             name = column.name.lower()
             if not column.table and name in aliases and name in inputs:
                 raise Untranslatable(f"the name {name}, which is both a column and an alias")
+
+
+def _refuse_stars_of_using(select: exp.Select) -> None:
+    """In ``t.*`` Spark puts the columns that tables are joined by first, which sqlglot does not."""
+    if any(join.args.get("using") for join in select.args.get("joins") or []):
+        for item in select.expressions:
+            if isinstance(item, exp.Column) and isinstance(item.this, exp.Star):
+                raise Untranslatable(f"{item.sql('spark')} with JOIN … USING")
 
 
 def _is_column_named(scalar: exp.Expr, name: str) -> bool:

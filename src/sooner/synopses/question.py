@@ -12,6 +12,7 @@ import sqlglot
 from sqlglot import exp
 
 from sooner.errors import CannotAnswer, ParseError
+from sooner.sql import without_doubled_quotes
 from sooner.synopses.axes import Axis
 from sooner.synopses.conditions import Conditions
 from sooner.synopses.spans import Spans
@@ -76,7 +77,7 @@ class _Sql(local):
 
     def read(self, text: str) -> exp.Expr | None:
         """What a text says, if it is one statement."""
-        found = self._parser.parse(self._tokenizer.tokenize(text), text)
+        found = self._parser.parse(self._tokenizer.tokenize(without_doubled_quotes(text)), text)
         return found[0] if len(found) == 1 else None
 
 
