@@ -50,6 +50,11 @@ def create_view(
     _require_free(database, name, replaced)
     prepared = database._prepare(text, {})
     check_columns(prepared.columns)
+    for column in prepared.columns:
+        if column.name.startswith("__"):
+            raise InvalidArgument(
+                f"Columns of a view whose names begin with __ are Sooner's own: rename {column.name!r}."
+            )
     now = [database._fresh(one) for one in prepared.tables]
     if name.lower() in _reads(database, [table.name for table in now]):
         raise InvalidArgument(f"A view cannot be made from itself: {name!r}.")
@@ -71,7 +76,9 @@ def _require_types(
         raise InvalidArgument("A view takes its name and its query as text.")
     if sample is not None and (isinstance(sample, bool) or not isinstance(sample, int | float)):
         raise InvalidArgument(f"sample={sample!r}: give the share of rows as a number, or None.")
-    if outliers is not None and not isinstance(outliers, Mapping):
+    if outliers is not None and not (
+        isinstance(outliers, Mapping) and all(isinstance(one, str) for one in outliers)
+    ):
         raise InvalidArgument(
             f'outliers={outliers!r}: give columns with how many, {{"price": 100}}.'
         )

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
+from sqlglot import exp
 
 from sooner.algebra.relation import Map, Opaque, Relation
 from sooner.algebra.schema import Column, Schema
@@ -60,16 +62,18 @@ def prepare(
     ``aggregates`` are the names, in lower case, of aggregates that are functions of the user's.
     """
     text = statement_text(text)
-    obstacle, tree = "", None
+    obstacle = ""
+    tree: exp.Query | None = None
+    readable: exp.Query | None = None
     try:
-        tree = with_aggregates(parse(text), aggregates)
+        readable = tree = with_aggregates(parse(text), aggregates)
     except Untranslatable as error:
-        obstacle = str(error)
+        obstacle, readable = str(error), error.query
     require_query(spark, text)
     known = {name.lower() for name in registered()}
     if tree is not None:
         obstacle = read_otherwise(spark, text, tree) or ""
-    read = None if tree is None else table_names(tree)
+    read = None if readable is None else table_names(readable)
     names = sorted(known) if read is None else [name for name in read if name not in maps]
     for name in names:
         if name not in known:
@@ -86,9 +90,16 @@ def prepare(
         except Untranslatable as error:
             obstacle = str(error)
     if plan is None:
+        if read is None:
+            tables = {name: table for name, table in tables.items() if _is_named(name, text)}
         plan = opaque(text, columns, obstacle, tuple(tables), maps)
     rewritten = rewrite(plan, without)
     return Prepared(text, maps, columns, plan_tables(plan), plan, rewritten.plan, rewritten.steps)
+
+
+def _is_named(table: str, text: str) -> bool:
+    """Whether a text has a table's name in it, be it as something else."""
+    return re.search(rf"(?<!\w){re.escape(table)}(?!\w)", text.lower()) is not None
 
 
 def _bound(bind: Callable[[str], Table], names: Iterable[str], must: bool) -> dict[str, Table]:

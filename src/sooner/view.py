@@ -172,6 +172,8 @@ class View:
         return replace(found, elapsed=perf_counter() - start)
 
     def _asked(self, sql: str) -> Prepared:
+        if not isinstance(sql, str):
+            raise InvalidArgument(f"Ask a view in SQL, as text, not {sql!r}.")
         prepared = self._database._prepare(sql, {})
         if self.name.lower() not in prepared.tables:
             raise InvalidArgument(f"The query does not read the view: write FROM {self.name}.")
@@ -210,7 +212,7 @@ class View:
             for name in prepared.tables:
                 if name != self.name.lower():
                     frames[name] = table_rows(spark, self._database._fresh(name))
-            with stepped(spark, [("", prepared.plan)], frames) as frame:
+            with stepped(spark, [("", prepared.plan)], frames, stand_ins=frames) as frame:
                 bar = self._database._progress
                 table = collect(spark, frame, prepared.columns, "Answering", bar)
         as_of = {name: one.version for name, one in upkeep.reflects.items()}
@@ -220,8 +222,17 @@ class View:
             pa.Table.from_arrays(arrays, schema=schema),
             "exact, of the view as it would be",
             as_of=as_of,
-            details={"notes": [f"answered exactly: {why}"] if why else []},
+            details={
+                "notes": [*([f"answered exactly: {why}"] if why else []), *self._others(prepared)]
+            },
         )
+
+    def _others(self, prepared: Prepared) -> list[str]:
+        """Of other views that a question reads, in words, which are stale and read as they are."""
+        catalog = self._database._catalog
+        views = [find_view(catalog, name) for name in prepared.tables if name != self.name.lower()]
+        stale = [view for view in views if view and upkeep_of(self._database, view).is_stale]
+        return [f"{one.table.name} is stale itself, and was read as it is stored" for one in stale]
 
     def clean(self) -> Cleaned | None:
         """Clean a sample of it now, for questions to come; ``None`` if it is up to date."""
@@ -274,11 +285,14 @@ class View:
                     if high == 1.0:
                         break
                     sample = CleanedSample(spark, upkeep, directory, high)
-                    found = (
-                        Fresh(sample, confidence, estimator).answer(question, schema)
-                        if question.measures
-                        else fresh_rows(question, sample, schema, confidence)
-                    )
+                    try:
+                        found = (
+                            Fresh(sample, confidence, estimator).answer(question, schema)
+                            if question.measures
+                            else fresh_rows(question, sample, schema, confidence)
+                        )
+                    except CannotAnswer:  # the last answer is exact in any case
+                        continue
                 yield replace(found, elapsed=perf_counter() - start)
             done = Choice(True, "changes brought in, in parts")
             commit(upkeep, directory, done, start, reserved)
@@ -294,7 +308,7 @@ class View:
         """
         upkeep = self._upkeep()
         self._require_sampled(upkeep)
-        if not seconds > 0:
+        if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not seconds > 0:
             raise InvalidArgument(f"sample_within({seconds}): give a time above 0.")
         if not upkeep.is_stale:
             raise NotSupported(
@@ -334,6 +348,8 @@ class View:
             raise CannotAnswer(upkeep.choice.why)
         question = question_of(prepared.plan, self.name)
         question.require_shared(unit.columns)
+        if question.measures:
+            question.require_numbers(plan_types(self._database.spark, question.plan))
         return question
 
     def _require_sampled(self, upkeep: Upkeep) -> Unit:
@@ -353,7 +369,9 @@ def upkeep_of(database: Database, stored: StoredView) -> Upkeep:
     definition = from_text(stored.definition)
     try:
         prepared = database._prepare(definition.text, {})
-        now = [database._fresh(name) for name in prepared.tables]
+        # Of a text that only Spark can read it is a guess which tables it names: none is newer than the view.
+        names = [name for name in prepared.tables if name in stored.reflects]
+        now = [database._fresh(name) for name in names]
     except (UnknownTable, UnknownColumn, SchemaChanged) as error:
         raise SchemaChanged(
             f"The view {stored.table.name!r} can no longer be made from its tables: {error} Its rows stay "

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from sooner.engine.failures import plain_errors
 from sooner.engine.rows import table_rows
@@ -15,6 +17,8 @@ from sooner.storage.records import Table
 # for all of them. The lock holds from binding until Spark has resolved the query's names.
 lock = threading.RLock()
 _bound: dict[tuple[int, str], tuple[str, int, int]] = {}
+# The rows that each of them shows.
+_rows: dict[tuple[int, str], DataFrame] = {}
 
 
 def bind(spark: SparkSession, home: str, table: Table) -> None:
@@ -31,11 +35,27 @@ def bind(spark: SparkSession, home: str, table: Table) -> None:
             "registered one. Drop that view, or register the table under another name."
         )
     with plain_errors():
-        table_rows(spark, table).createOrReplaceTempView(table.name)
+        _rows[place] = table_rows(spark, table)
+        _rows[place].createOrReplaceTempView(table.name)
     _bound[place] = content
 
 
 def unbind(spark: SparkSession, name: str) -> None:
     """Remove the view of a table, if it is ours."""
     if _bound.pop((id(spark), name.lower()), None) is not None:
+        del _rows[id(spark), name.lower()]
         spark.catalog.dropTempView(name)
+
+
+@contextmanager
+def standing_in(spark: SparkSession, frames: Mapping[str, DataFrame]) -> Iterator[None]:
+    """Other rows under the names of tables that are bound, for a text that Spark resolves meanwhile."""
+    with lock:
+        mine = {name: rows for name, rows in frames.items() if (id(spark), name) in _bound}
+        try:
+            for name, rows in mine.items():
+                rows.createOrReplaceTempView(name)
+            yield
+        finally:
+            for name in mine:
+                _rows[id(spark), name].createOrReplaceTempView(name)

@@ -10,8 +10,9 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import expr
 
-from sooner.algebra import Aggregate, Join, JoinKind, Relation, Scan
+from sooner.algebra import Aggregate, Join, JoinKind, Opaque, Relation, Scan, walk
 from sooner.algebra.schema import Column, Schema
+from sooner.engine.binding import standing_in
 from sooner.engine.change_rows import Blocks, readable
 from sooner.engine.failures import plain_errors
 from sooner.engine.lowering import lower
@@ -52,10 +53,13 @@ def stepped(
     steps: Sequence[tuple[str, Relation]],
     frames: Mapping[str, DataFrame],
     small: Collection[str] = (),
+    stand_ins: Mapping[str, DataFrame] | None = None,
 ) -> Iterator[DataFrame]:
     """The rows of the last of some plans; those of the others are held for it, under their names.
 
     Frames in ``small`` are handed to every task by Spark, instead of sorting what they are joined with.
+    A query that goes to Spark as it is written names registered tables itself: ``stand_ins`` are the frames
+    that it reads under these names.
     """
     unique = f"__{uuid.uuid4().hex}"
     names = {name: f"{name}{unique}" for name in [*frames, *(name for name, _ in steps[:-1])]}
@@ -67,15 +71,20 @@ def stepped(
             return Scan(names.get(plan.table, plan.table), plan.sources, plan.columns)
         return plan.with_children(*(renamed(child) for child in plan.children))
 
+    def lowered(plan: Relation) -> DataFrame:
+        verbatim = any(isinstance(node, Opaque) for node in walk(plan))
+        with standing_in(spark, (stand_ins or {}) if verbatim else {}):
+            return lower(spark, renamed(plan), _Hinting(few))
+
     with plain_errors(), readable(spark, {names[n]: frame for n, frame in frames.items()}):
         try:
             for name, plan in steps[:-1]:
-                rows = held(lower(spark, renamed(plan), _Hinting(few)), now=False)
+                rows = held(lowered(plan), now=False)
                 kept.append(rows)
                 rows.createOrReplaceTempView(names[name])
                 if is_small(rows.count(), len(rows.columns)):
                     few.add(names[name])
-            yield lower(spark, renamed(steps[-1][1]), _Hinting(few))
+            yield lowered(steps[-1][1])
         finally:
             for (name, _), rows in zip(steps, kept, strict=False):
                 spark.catalog.dropTempView(names[name])
@@ -182,13 +191,15 @@ def threshold(
 ) -> float | None:
     """The value from which on rows are outliers; ``None`` if there are no rows."""
     name = quote(column)
+    # What is beyond all numbers is an outlier by any threshold, and none can be made of it.
+    finite = rows.where(f"abs(CAST({name} AS DOUBLE)) < double('inf')")
     with plain_errors():
         if top is not None:
-            first = rows.selectExpr(f"CAST({name} AS DOUBLE) AS v").where("v IS NOT NULL")
+            first = finite.selectExpr(f"CAST({name} AS DOUBLE) AS v")
             largest = first.orderBy("v", ascending=False).limit(top)
             (found,) = largest.selectExpr("min(v)").collect()
         else:
-            (found,) = rows.selectExpr(
+            (found,) = finite.selectExpr(
                 f"avg({name}) + {deviations}D * stddev_pop({name})"
             ).collect()
     return None if found[0] is None else float(found[0])

@@ -49,10 +49,10 @@ def parse(text: str) -> exp.Query:
     if not isinstance(statement, exp.Query):
         raise Untranslatable("a query that is not a SELECT")
     if statement.find(exp.Quantile):
-        _refuse_frequencies(text)
+        _refuse_frequencies(text, statement)
     bare = _STRING.sub("''", text)
     if _SUFFIXED_NUMBER.search(bare) or _RAW_STRING.search(bare):
-        raise Untranslatable("literals with a type letter (10L, 1.5BD, r'…')")
+        raise Untranslatable("literals with a type letter (10L, 1.5BD, r'…')", statement)
     _refuse_chains(statement)
     return statement
 
@@ -64,10 +64,12 @@ def _refuse_chains(statement: exp.Query) -> None:
         if isinstance(node, exp.NullSafeEQ):
             operands.append(bare(node.expression))  # here the parentheses may be sqlglot's
         if any(isinstance(operand, (*_TESTS, exp.Not)) for operand in operands):
-            raise Untranslatable("a comparison of a comparison; put one of them in parentheses")
+            raise Untranslatable(
+                "a comparison of a comparison; put one of them in parentheses", statement
+            )
 
 
-def _refuse_frequencies(text: str) -> None:
+def _refuse_frequencies(text: str, statement: exp.Query) -> None:
     """sqlglot drops a third argument of ``percentile``: how often each value counts."""
     tokens = Dialect.get_or_raise("spark").tokenize(text)
     for place, token in enumerate(tokens[:-1]):
@@ -80,7 +82,7 @@ def _refuse_frequencies(text: str) -> None:
             if depth == 0:
                 break
         if commas > 1:
-            raise Untranslatable("percentile of values that count several times")
+            raise Untranslatable("percentile of values that count several times", statement)
 
 
 def statement_text(text: str) -> str:

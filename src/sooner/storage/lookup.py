@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, select
 
 from sooner.analysis.facts import TableFacts
-from sooner.errors import UnknownTable, WriteConflict, nearest
+from sooner.errors import InvalidArgument, UnknownTable, WriteConflict, nearest
 from sooner.storage import definitions as d
 from sooner.storage.encoding import decode_facts
 from sooner.storage.records import Table
@@ -15,6 +15,8 @@ from sooner.storage.records import Table
 
 def find(connection: Connection, name: str) -> Row[Any] | None:
     """The row of the table of this name, letter case aside."""
+    if not isinstance(name, str):
+        raise InvalidArgument(f"Give the name of a table as text, not {name!r}.")
     return connection.execute(select(d.tables).where(d.tables.c.folded == name.lower())).first()
 
 

@@ -14,11 +14,13 @@ _WORDS = frozenset(
         "tablesample",
     )
 )
+_TIMES = frozenset(("date", "timestamp", "timestamp_ntz", "timestamp_ltz"))
 # DATE'today' is another day tomorrow.
 _DAYS = frozenset(("today", "yesterday", "tomorrow", "now"))
 _CALLS = frozenset(
     (
         *("now", "curdate", "unix_timestamp", "current_timezone", "user", "session_user"),
+        *("current_database", "current_schema", "current_catalog"),
         *("rand", "randn", "random", "uuid", "shuffle", "randstr", "uniform"),
         *("monotonically_increasing_id", "spark_partition_id", "input_file_name"),
     )
@@ -38,7 +40,7 @@ def changing_functions(text: str) -> list[str]:
         called = place + 1 < len(tokens) and tokens[place + 1].text == "("
         quoted = token.token_type.name in ("IDENTIFIER", "STRING")
         before = tokens[place - 1].text.lower() if place else ""
-        if token.token_type.name == "STRING" and before in ("date", "timestamp") and word in _DAYS:
+        if token.token_type.name == "STRING" and before in _TIMES and word in _DAYS:
             found.add(f"{before}'{word}'")
         if quoted or (place and tokens[place - 1].text == "."):
             continue

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from datetime import UTC, datetime
 from time import perf_counter
 
@@ -62,5 +63,8 @@ def _outliers_now(upkeep: Upkeep) -> tuple[int, ...]:
             continue
         rows = change_rows(upkeep.spark, upkeep.before[name], upkeep.now[name], SIGN)
         room = MOST_OUTLIERS - len(found)
-        found |= set(outlier_hashes(rows, one.column, one.threshold, way, max(0, room)))
+        with ExitStack() as stack:
+            if name in upkeep.below:  # a view that is stale: it would have other rows
+                rows = rows.unionByName(stack.enter_context(upkeep.below[name].shown()))
+            found |= set(outlier_hashes(rows, one.column, one.threshold, way, max(0, room)))
     return tuple(sorted(found))

@@ -36,7 +36,7 @@ from sooner.views.estimates import (
     require_estimator,
     rows_each,
 )
-from sooner.views.fresh_values import fresh_values
+from sooner.views.fresh_values import fresh_values, require_no_nan
 from sooner.views.question import Question, carrying
 from sooner.views.unit import HASH, Portion
 
@@ -172,11 +172,12 @@ class Fresh:
         )
 
     def _put_values(self, question: Question, totals: pa.Table, cells: Cells) -> None:
-        stale = {
-            one.name: floats(totals.column(f"whole_plain{place}"))
-            for place, one in enumerate(question.measures)
-            if one.extreme is not None
-        }
+        stale = {}
+        for place, asked in enumerate(question.measures):
+            if asked.extreme is not None:
+                whole = totals.column(f"whole_plain{place}")
+                require_no_nan(asked, whole)
+                stale[asked.name] = floats(whole)
         groups = totals.select(range(len(question.keys)))
         found = fresh_values(
             question, self._sample, groups, stale, self._confidence, self._estimator

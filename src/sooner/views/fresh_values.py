@@ -9,9 +9,11 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from sooner.engine.percentiles import percentiles
 from sooner.engine.view_totals import aligned_values, put_right
+from sooner.errors import CannotAnswer
 from sooner.sql import render
 from sooner.statistics.arrays import Floats, Integers
 from sooner.statistics.intervals import Interval
@@ -94,6 +96,9 @@ class _Values:
             SIGN,
             sample.frames(ratio),
         )
+        for place, one in enumerate(asked.values()):
+            for end in ("old", "new"):
+                require_no_nan(one, self._found.column(f"__v{place}_{end}"))
         of = places(groups, self._found.select(range(len(question.keys))))
         hashes = np.asarray(self._found.column(HASH).to_numpy(), np.int64)
         drawn = Portion(high=ratio).holds_each(hashes)
@@ -227,6 +232,12 @@ def _percentiles(
     if values.ratio < 1 and not values.each_alone:
         low, high = np.full_like(low, np.nan), np.full_like(high, np.nan)
     return Estimates(value, low, high, corrected)
+
+
+def require_no_nan(one: Measure, values: pa.ChunkedArray) -> None:
+    """Refuse what is not a number, which here is a row that is not there, and to Spark the largest value."""
+    if pc.any(pc.is_nan(values)).as_py():
+        raise CannotAnswer(f"{one.sql}, as some values are not a number (NaN)")
 
 
 def _by_group(of: Integers, wanted: Any, number: int) -> Sequence[Integers]:

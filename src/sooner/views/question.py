@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
@@ -19,6 +19,8 @@ from sooner.views.estimates import Function, is_spread
 from sooner.views.unit import HASH
 
 Extreme: TypeAlias = Literal["min", "max"]
+_NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal")
+_NESTED = ("array", "map", "struct", "variant")
 
 
 @dataclass(frozen=True)
@@ -77,13 +79,24 @@ class Measure:
 class Question:
     """Aggregates of rows of a view by some of their columns; what is done with them is ``above``.
 
-    Without measures the rows themselves are asked for.
+    Without measures the rows themselves are asked for. ``plan`` is what gives either.
     """
 
     rows: Relation
     keys: tuple[str, ...]
     measures: tuple[Measure, ...]
     above: tuple[Relation, ...]
+    plan: Relation
+
+    def require_numbers(self, types: Mapping[str, str]) -> None:
+        """Refuse aggregates that are no numbers, and groups that nothing here can tell apart."""
+        for one in self.measures:
+            if types[one.name].partition("(")[0] not in _NUMBERS:
+                kind = "smallest or largest" if one.extreme else "aggregate"
+                raise CannotAnswer(f"the {kind} of values that are no numbers ({types[one.name]})")
+        for key in self.keys if self.measures else ():
+            if types[key].startswith(_NESTED):
+                raise CannotAnswer(f"groups by {key}, which is no single value ({types[key]})")
 
     def require_shared(self, unit: Sequence[str]) -> None:
         """Refuse groups that are in a sample whole or not at all: it says nothing of the others."""
@@ -121,12 +134,12 @@ def question_of(plan: Relation, view: str) -> Question:
                 "LIMIT of rows: a row that is not in the sample may be among the first"
             )
         _require_rows(plan, view)
-        return Question(plan, (), (), ())
+        return Question(plan, (), (), (), plan)
     _require_rows(below.child, view)
     if not below.aggregates:
         raise CannotAnswer("DISTINCT: values that are not in the sample may be missing")
     measures = tuple(_measure(item) for item in below.aggregates)
-    return Question(below.child, below.keys, measures, tuple(above))
+    return Question(below.child, below.keys, measures, tuple(above), below)
 
 
 def _require_rows(plan: Relation, view: str) -> None:

@@ -57,7 +57,7 @@ def every(time: str | float) -> Schedule:
         seconds = float(time)
     else:
         raise InvalidArgument(f'every({time!r}): give a time such as "60s", "5min" or "1h".')
-    if not seconds > 0:
+    if not 0 < seconds < float("inf"):
         raise InvalidArgument(f"every({time!r}): the time must be above zero.")
     return Schedule(seconds=seconds)
 

@@ -9,7 +9,7 @@ from datetime import datetime
 from functools import cached_property, partial
 from typing import Any, Literal, TypeAlias
 
-from sooner.algebra import Relation, Scan, walk
+from sooner.algebra import Opaque, Relation, Scan, walk
 from sooner.algebra.scalar import to_sql
 from sooner.analysis.facts import TableInfo
 from sooner.engine import binding
@@ -297,8 +297,12 @@ class Upkeep:
             if self.below:
                 plan = as_it_is(self.form.plan)
                 used = {node.table for node in walk(plan) if isinstance(node, Scan)}
+                if any(isinstance(node, Opaque) for node in walk(plan)):
+                    used |= {f"{NEW}{name}" for name in self.now}
                 frames = self._frames(used, {}, stack)
-                yield stack.enter_context(stepped(self.spark, [("", plan)], frames))
+                stand_ins = {name.removeprefix(NEW): rows for name, rows in frames.items()}
+                steps = [("", plan)]
+                yield stack.enter_context(stepped(self.spark, steps, frames, stand_ins=stand_ins))
                 return
             with binding.lock:
                 for table in self.now.values():
