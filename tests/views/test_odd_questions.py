@@ -34,8 +34,9 @@ def home(small_spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) ->
         database.view("kept", by_k.format("base"), sample=0.1, outliers={"x": 5})
         database.view("letters", "SELECT id, x FROM t WHERE id > 10L")
         database.insert("t", small_spark.sql(ROWS.format(1000, 1200)))
-        large = "SELECT 5000 + 7 * id AS id, 0L AS g, id * 13 % 200 AS k, 1e9D AS x, 's' AS s, DATE'2020-01-01' AS t"
-        database.insert("t", small_spark.sql(f"{large}, array(1L) AS a, 1D AS n FROM range(12)"))
+        large = "SELECT 5000 + 7 * id AS id, 0L AS g, id * 13 % 200 AS k, 1e9D AS x, 's' AS s"
+        others = "DATE'2020-01-01' AS t, array(1L) AS a, 1D AS n"
+        database.insert("t", small_spark.sql(f"{large}, {others} FROM range(12)"))
         yield database
 
 
@@ -59,9 +60,8 @@ def rows(home: Database, text: str) -> list[dict[str, Any]]:
         "SELECT g, max(n) AS h FROM {} GROUP BY g ORDER BY g",
     ],
 )
-@pytest.mark.parametrize("estimator", ["auto", "aqp"])
-def test_the_answer_is_fresh(home: Database, text: str, estimator: str) -> None:
-    found = home.view("v").answer(text.format("v"), estimator=estimator)  # type: ignore[arg-type]
+def test_the_answer_is_fresh(home: Database, text: str) -> None:
+    found = home.view("v").answer(text.format("v"), estimator="aqp")
     assert str(found.to_arrow().to_pylist()) == str(rows(home, text.format("t")))
     assert found.final and found.as_of == {"t": 3}
     # The names of tables mean what they meant.
