@@ -85,7 +85,7 @@ SELECT a, sum(b) FROM p GROUP BY ROLLUP (a)
 SELECT a, count(*) FROM p GROUP BY ALL
 SELECT 10L + a, 1.5BD * a FROM p
 SELECT count(*) FROM p WHERE s <> 'a''b' AND s || '''' <> "x""y" AND 'a' 'b' <> s
-SELECT 'O''Brien', "a""b", 'a' 'b', '''', 'x''''y', 'a\\''b', r'a''b' FROM p
+SELECT 'O''Brien', "a""b", 'a' 'b', '''', 'x''''y', 'a\\\\''b', r'a''b' FROM p
 SELECT q.* FROM p JOIN q USING (b)
 SELECT p.*, q.* FROM p FULL JOIN q USING (b)
 SELECT count(DISTINCT *), count(*, id) FROM (SELECT id, b FROM p)
