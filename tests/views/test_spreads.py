@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from math import prod
 from typing import NamedTuple
 
 import numpy as np
@@ -60,15 +61,22 @@ def asked(kind: str, changed: float, keys: int) -> Asked:
     before, after = (
         Totals.of_values(values - middle, passes).of for values, passes in ((old, was), (new, is_))
     )
-    low = np.stack([np.random.default_rng([7, seed]).random(keys) < RATIO for seed in range(SEEDS)])
+    low = drawn_keys(keys)
     known = np.repeat(fourth(before).sum(axis=1, keepdims=True), SEEDS, axis=1)
     corr, aqp = drawn(fourth(after) - fourth(before), low), drawn(fourth(after), low)
     missing = heavier(known, np.zeros((4, SEEDS)), aqp, RATIO)
     sides = np.vstack([fourth(side) * (before != after).any(axis=0) for side in (before, after)])
-    number, squared = (sides[[n, n + 4]].sum(axis=0) @ low.T for n in (0, 3))
+    number, squared = (sides[[n, n + 4]].sum(axis=0) @ low for n in (0, 3))
     lighter = lighter_changes(known, number, squared)
     found = (float(values[one > 0].var(ddof=1)) for values, one in ((old, was), (new, is_)))
     return Asked(*found, known, corr, aqp, missing, lighter)
+
+
+@cache
+def drawn_keys(keys: int) -> np.ndarray:
+    """1 where a seed, a column, draws a key."""
+    each = [np.random.default_rng([7, seed]).random(keys) < RATIO for seed in range(SEEDS)]
+    return np.stack(each, axis=1).astype(float)
 
 
 def fourth(brought: np.ndarray) -> np.ndarray:
@@ -77,12 +85,14 @@ def fourth(brought: np.ndarray) -> np.ndarray:
 
 def drawn(brought: np.ndarray, low: np.ndarray) -> Drawn:
     """Of what each key brings, a group for each seed that draws some of them."""
-    weights = low.astype(float).T
-    count, total, squares = brought[:3]
-    powers = {
-        (a, b, c): (count**a * total**b * squares**c) @ weights for a, b, c in powers_of(True)
-    }
-    return Drawn(brought @ weights, powers, (brought != 0).any(axis=0) @ weights)
+    some = brought.any(axis=0)
+    brought, low = brought[:, some], low[some]
+    upto = [np.ones_like(brought[:3])]
+    for _ in range(4):
+        upto.append(upto[-1] * brought[:3])
+    powers = {each: prod(upto[n][i] for i, n in enumerate(each)) for each in powers_of(True)}
+    summed = np.vstack([brought, np.ones(some.sum()), *powers.values()]) @ low
+    return Drawn(summed[:4], dict(zip(powers, summed[5:], strict=True)), summed[4])
 
 
 def found(view: Asked, function: str, estimator: str) -> Estimates:
