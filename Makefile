@@ -59,6 +59,7 @@ bench: setup ## Run the benchmarks
 	@$(WITH_JAVA) $(PY) bench/ablations.py --unscrambled
 	@$(WITH_JAVA) $(PY) bench/ablations.py --sessions 400000
 	@$(WITH_JAVA) $(PY) bench/synopses.py
+	@$(WITH_JAVA) $(PY) bench/views.py
 	@$(PY) bench/missing.py
 	@$(PY) bench/missing_joins.py
 	@$(WITH_JAVA) $(PY) bench/coverage.py

@@ -17,7 +17,7 @@ from pathlib import Path
 from time import perf_counter
 
 import pyarrow as pa
-from report import ROOT, record
+from report import ROOT, record, write_tables
 
 import sooner
 import sooner.frame
@@ -280,7 +280,38 @@ def report(runs: dict[int, list[Run]], scale: float) -> None:
     for name, figure, required, measured in figures:
         wanted = required if scale == SCALE else "–"
         record(f"progressive-{name}-{scale:g}", f"{figure}, {where}", wanted, measured, details)
+    if scale == SCALE and len(runs) == len(tpch.QUERIES):
+        write_tables("benchmarks_progressive.md", "queries", query_table(runs))
     compare_scales()
+
+
+def query_table(runs: dict[int, list[Run]]) -> list[str]:
+    """A line for each query, medians of its rounds."""
+    lines = [
+        "| query | exact Spark | first | sooner | off by | under 1% | whole |",
+        "|---" * 7 + "|",
+    ]
+    for number, rounds in runs.items():
+        exact, first, total = (
+            statistics.median(getattr(run, time) for run in rounds)
+            for time in ("exact", "first", "total")
+        )
+        sooner_by = statistics.median(run.exact / run.first for run in rounds)
+        against = statistics.median(run.total / run.exact for run in rounds)
+        off = [run.first_error for run in rounds if run.first_error is not None]
+        close = statistics.median(
+            run.exact / (run.shown_within_one_percent or run.total) for run in rounds
+        )
+        there = statistics.median(
+            1.0 if run.recall_then is None else run.recall_then for run in rounds
+        )
+        told = f"{close:.1f}×" + (f" ({there:.0%} of the list)" if there < 1 else "")
+        error = f"{statistics.median(off):.1%}" if off else "a list"
+        lines.append(
+            f"| Q{number} | {exact:.1f} s | {first:.1f} s | {sooner_by:.1f}× | {error} | {told}"
+            f" | {total:.1f} s, {against:.2f}× |"
+        )
+    return lines
 
 
 def compare_scales() -> None:
