@@ -20,7 +20,7 @@ from sooner.analysis.facts import TableInfo
 from sooner.analysis.keys import primary_key
 from sooner.rewrites import rewrite
 from sooner.views.keyed import KEY, keyed
-from sooner.views.mergeable import Kept, Mergeable, argument, mergeable
+from sooner.views.mergeable import Kept, Mergeable, argument, keep, mergeable
 
 PART = "__sooner_p"
 # Rows of each group: it is gone when there are none.
@@ -207,7 +207,7 @@ def _kept(
     known = {_text(item.scalar): item.name for item in reversed(plan.aggregates)}
     kept: dict[str, Kept] = {}
     names = {_text(rows): known.get(_text(rows), ROWS)}
-    kept[names[_text(rows)]] = Kept(rows, "sum")
+    kept[names[_text(rows)]] = keep(rows, "sum")
     values: dict[str, Scalar | None] = {}
     for item in plan.aggregates:
         way = ways[item.name]

@@ -16,6 +16,7 @@ from sqlglot import exp
 from sooner.algebra import Aggregate, Filter, Item, Join, JoinKind, Project, Relation, Scan, Union
 from sooner.algebra.scalar import Scalar, all_of, any_of, column, substitute
 from sooner.algebra.schema import Column, Schema
+from sooner.analysis.types import decimal_digits
 from sooner.views.deltas import NOTHING, SIGN, Known, as_it_is, consolidated, delta
 from sooner.views.form import Form, Grouped
 from sooner.views.mergeable import Kept
@@ -92,8 +93,8 @@ class _Merging:
         changes = delta(self._of.aggregate.child, self._known)
         items = []
         for name, kept in self._of.merges:
-            items.append(Item(f"{name}{_CAME}", _where(kept.call, 1)))
-            items.append(Item(f"{name}{_WENT}", _where(kept.call, -1)))
+            items.append(Item(f"{name}{_CAME}", _where(kept.changes, 1)))
+            items.append(Item(f"{name}{_WENT}", _where(kept.changes, -1)))
         by_key = {at: name for name, at in self._of.stored.items() if name in self._keys}
         plan = Aggregate(changes, self._keys, tuple(items))
         return self._push(plan, [by_key[name] for name in self._unit])
@@ -181,6 +182,8 @@ class _Merging:
                 reasons.append(
                     exp.And(this=_is_null(went, negated=True), expression=exp.Not(this=kept_apart))
                 )
+            elif _is_tight(self._types[self._of.stored[name]]):
+                reasons.append(_is_null(self._brought(name, kept)))
         return any_of([exp.Paren(this=reason) for reason in reasons])
 
     def _merged(self, rows: Relation) -> Relation:
@@ -212,11 +215,17 @@ class _Merging:
         if kept.merge != "sum":
             least = exp.Least if kept.merge == "min" else exp.Greatest
             return least(this=old, expressions=[came], ignore_nulls=True)
-        nothing = exp.convert(0)
-        added = exp.Add(this=_or(old, nothing), expression=_or(came, nothing))
-        total = exp.Sub(this=added, expression=_or(went, nothing))
         type_ = self._types[self._of.stored[name]]
-        return exp.Cast(this=exp.Paren(this=total), to=exp.DataType.build(type_, dialect="spark"))
+        old, came, went = (_or_nothing(one, type_) for one in (old, came, went))
+        if _is_tight(type_):
+            old, came, went = (
+                _less_digits(old, type_, 1),
+                *(_less_digits(one, type_, 2) for one in (came, went)),
+            )
+        # Changes first: what came may be too much for the type beside what it takes the place of.
+        net = exp.Paren(this=exp.Sub(this=came, expression=went))
+        total = exp.Paren(this=exp.Add(this=old, expression=net))
+        return exp.Cast(this=total, to=exp.DataType.build(type_, dialect="spark"))
 
     def _derived(self, rows: Relation) -> Relation:
         """The groups of some rows, made again of all that is in them."""
@@ -250,8 +259,25 @@ def _with_sign(rows: Relation, sign: int) -> Relation:
     return Project(rows, items)
 
 
-def _or(value: Scalar, other: Scalar) -> Scalar:
-    return exp.Coalesce(this=value, expressions=[other.copy()])
+def _or_nothing(value: Scalar, type_: str) -> Scalar:
+    nothing = exp.convert(0)
+    if type_.startswith("decimal"):  # of another type it might take digits from the value
+        nothing = exp.Cast(this=nothing, to=exp.DataType.build(type_, dialect="spark"))
+    return exp.Coalesce(this=value, expressions=[nothing])
+
+
+def _is_tight(type_: str) -> bool:
+    """Whether Spark gives a sum of two such decimals fewer digits after the point than they have."""
+    digits = decimal_digits(type_)
+    return digits is not None and sum(digits) >= 37 and digits[1] > 6
+
+
+def _less_digits(value: Scalar, type_: str, number: int) -> Scalar:
+    """A decimal with fewer digits before the point; null where it needs all of them."""
+    before, after = decimal_digits(type_) or (0, 0)
+    return exp.TryCast(
+        this=value, to=exp.DataType.build(f"decimal({before + after - number}, {after})"), safe=True
+    )
 
 
 def _is_null(value: Scalar, negated: bool = False) -> Scalar:
