@@ -12,6 +12,13 @@ CASES = [
     ("SELECT a + 1 AS b, count(*) AS n FROM t GROUP BY b", "both a column and an alias"),
     ("SELECT a + 1 AS b FROM t ORDER BY b", "both a column and an alias"),
     ("SELECT max(a) AS b FROM t GROUP BY s HAVING b > 1", "both a column and an alias"),
+    ("SELECT a FROM t WHERE EXISTS (SELECT c + 1 AS b FROM u WHERE b > 1)", "in WHERE"),
+    (
+        "SELECT a FROM t WHERE a IN (SELECT d AS b FROM (SELECT c AS d FROM u) WHERE b > 1)",
+        "in WHERE",
+    ),
+    ("SELECT a - INTERVAL 1 YEAR 2 MONTHS AS x FROM t", "several units"),
+    ("SELECT a FROM t WHERE a > (SELECT min(c) FROM u) AND 10 DIV a > 0", "may fail"),
     ("SELECT 10L AS x FROM t", "type letter"),
     ("SELECT a FROM t WHERE b > 1.5BD", "type letter"),
     (r"SELECT a FROM t WHERE s = r'\d'", "type letter"),

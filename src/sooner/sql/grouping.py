@@ -105,7 +105,8 @@ class Grouping:
                     return exp.Coalesce(this=result, expressions=[zero])
                 return result
             for known, name in self._keys:
-                if node == known:
+                # A constant stays: round(x, 1) takes no column for the 1.
+                if node == known and columns_of(known):
                     return column(name)
             return None
 

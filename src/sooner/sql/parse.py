@@ -54,6 +54,7 @@ def parse(text: str) -> exp.Query:
     if _SUFFIXED_NUMBER.search(bare) or _RAW_STRING.search(bare):
         raise Untranslatable("literals with a type letter (10L, 1.5BD, r'…')", statement)
     _refuse_chains(statement)
+    _refuse_several_units(statement)
     return statement
 
 
@@ -67,6 +68,15 @@ def _refuse_chains(statement: exp.Query) -> None:
             raise Untranslatable(
                 "a comparison of a comparison; put one of them in parentheses", statement
             )
+
+
+def _refuse_several_units(statement: exp.Query) -> None:
+    """sqlglot takes ``INTERVAL 1 YEAR 2 MONTHS`` apart: added one after the other, days may be lost."""
+    for added in statement.find_all(exp.Add):
+        if isinstance(added.this, exp.Interval) and isinstance(
+            added.expression, exp.Interval | exp.Add
+        ):
+            raise Untranslatable("an interval of several units", statement)
 
 
 def _refuse_frequencies(text: str, statement: exp.Query) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from sqlglot import exp
 from sqlglot.errors import OptimizeError, SchemaError
@@ -59,6 +59,21 @@ def _refuse_shadowing(select: exp.Select, schemas: Mapping[str, Schema]) -> None
             name = column.name.lower()
             if not column.table and name in aliases and name in inputs:
                 raise Untranslatable(f"the name {name}, which is both a column and an alias")
+    _refuse_captured(select, aliases, schemas)
+
+
+def _refuse_captured(
+    select: exp.Select, aliases: Collection[str], schemas: Mapping[str, Schema]
+) -> None:
+    """In WHERE an alias means nothing to Spark: a name is a column here, or one of a query around."""
+    where = select.args.get("where")
+    own: set[str] | None = None
+    for column in where.find_all(exp.Column) if where else ():
+        name = column.name.lower()
+        if not column.table and name in aliases and column.parent_select is select:
+            own = _certain_columns(select, schemas) if own is None else own
+            if name not in own:
+                raise Untranslatable(f"the name {name} in WHERE, which is also an alias")
 
 
 def _refuse_stars_of_using(select: exp.Select) -> None:
@@ -71,6 +86,34 @@ def _refuse_stars_of_using(select: exp.Select) -> None:
 
 def _is_column_named(scalar: exp.Expr, name: str) -> bool:
     return isinstance(scalar, exp.Column) and scalar.name.lower() == name.lower()
+
+
+def _certain_columns(select: exp.Select, schemas: Mapping[str, Schema]) -> set[str]:
+    """Names that the sources of a SELECT have without doubt."""
+    clause = select.args.get("from_")
+    sources = [clause.this] if clause else []
+    sources += [join.this for join in select.args.get("joins") or []]
+    found: set[str] = set()
+    for source in sources:
+        alias = source.args.get("alias")
+        if alias and alias.columns:
+            found |= {identifier.name.lower() for identifier in alias.columns}
+        elif isinstance(source, exp.Subquery) and isinstance(source.this, exp.Query):
+            found |= {item.alias_or_name.lower() for item in source.this.selects}
+        elif isinstance(source, exp.Table):
+            found |= _columns_of_table(source, schemas)
+    return found
+
+
+def _columns_of_table(table: exp.Table, schemas: Mapping[str, Schema]) -> set[str]:
+    """Of a WITH query of this name those that each of that name has."""
+    name = table.name.lower()
+    called = [one for one in table.root().find_all(exp.CTE) if one.alias.lower() == name]
+    found = [{column.name.lower() for column in schemas.get(name, ())}] if name in schemas else []
+    for one in called:
+        columns = one.args["alias"].columns or one.this.selects
+        found.append({item.alias_or_name.lower() for item in columns})
+    return set.intersection(*found) if found else set()
 
 
 def _input_columns(select: exp.Select, schemas: Mapping[str, Schema]) -> set[str]:

@@ -6,7 +6,7 @@ join with that aggregate, grouped by what it is correlated by.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from sqlglot import exp
@@ -42,6 +42,31 @@ class Translates(Protocol):
     ) -> Frame: ...
 
     def where(self, select: exp.Select, frame: Frame) -> tuple[Scalar, ...]: ...
+
+
+def require_in_order(parts: Sequence[exp.Expr]) -> None:
+    """Refuse a conjunct that may fail for rows which a comparison with a subquery before it leaves out.
+
+    Spark takes them one after the other; here conjuncts without a subquery come first.
+    """
+    compared = False
+    for part in parts:
+        if part.find(exp.Query):
+            compared = compared or not _is_membership(bare(part))
+        elif compared and _may_fail(part):
+            raise Untranslatable("a condition that may fail, after one with a subquery")
+
+
+def _is_membership(conjunct: exp.Expr) -> bool:
+    test = bare(conjunct.this) if isinstance(conjunct, exp.Not) else conjunct
+    return isinstance(test, exp.Exists | exp.In)
+
+
+def _may_fail(scalar: exp.Expr) -> bool:
+    if scalar.find(exp.Div, exp.IntDiv, exp.Mod):
+        return True
+    casts = scalar.find_all(exp.Cast)
+    return any(cast.find(exp.Column) and not cast.args.get("safe") for cast in casts)
 
 
 def join_subquery(translator: Translates, frame: Frame, conjunct: exp.Expr) -> bool:

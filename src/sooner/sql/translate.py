@@ -39,7 +39,7 @@ from sooner.algebra.schema import Column, Schema
 from sooner.sql.functions import require_allowed
 from sooner.sql.grouping import Grouping, has_aggregate
 from sooner.sql.scope import Block, Frame, Names, Scope, WithQuery
-from sooner.sql.subqueries import join_subquery, replace_scalar_subqueries
+from sooner.sql.subqueries import join_subquery, replace_scalar_subqueries, require_in_order
 from sooner.sql.untranslatable import Untranslatable
 
 _SELECT_PARTS = frozenset(
@@ -229,6 +229,7 @@ class Translator:
         """Apply the WHERE clause to the frame; return the conjuncts that refer to the query around."""
         clause = select.args.get("where")
         parts = conjuncts(clause.this) if clause else ()
+        require_in_order(parts)
         plain = [frame.named(part) for part in parts if not part.find(exp.Query)]
         own = frame.relation.name_set
         local = all_of(part for part in plain if columns_of(part) <= own)
