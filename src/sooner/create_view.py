@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING
 
 from sooner.engine.jobs import job_group
-from sooner.engine.statistics import distinct_values
+from sooner.engine.statistics import rows_together
 from sooner.engine.view_rows import plan_types
 from sooner.errors import InvalidArgument, NotSupported, TableExists, UnknownColumn
 from sooner.storage import Table
@@ -16,7 +15,7 @@ from sooner.storage.checks import check_columns, check_name
 from sooner.storage.views import find_view
 from sooner.view import view_form
 from sooner.views.changing import changing_functions
-from sooner.views.choose_unit import choose_unit
+from sooner.views.choose_unit import Together, choose_unit
 from sooner.views.definition import Definition
 from sooner.views.form import Form
 from sooner.views.made import create
@@ -143,7 +142,9 @@ def _sampled(
             raise InvalidArgument(
                 f"sample_by={one!r}: the view is grouped, and this is no column that it is grouped by."
             )
-    unit = choose_unit(form, types, now, partial(distinct_values, database.spark), columns)
+    unit = choose_unit(
+        form, types, now, lambda *of: Together(*rows_together(database.spark, *of)), columns
+    )
     if unit is None:
         which = ", ".join(columns or form.key) or "a single row"
         return replace(definition, sample=None, why_not=f"{which} cannot be hashed")

@@ -146,6 +146,21 @@ def test_what_hardly_repeats_has_no_dictionary_and_numbers_of_it_are_as_they_are
         assert plain == {"key", "wide", "price"}
 
 
+def test_a_filter_finds_what_is_not_a_number(database: Database, tmp_path: Path) -> None:
+    """It is larger than all numbers to Spark, and in no bounds of Arrow's."""
+    values = pa.array([float("nan"), -1.0, float("nan"), -2.0, float("nan"), -3.0])
+    pq.write_table(pa.table({"id": pa.array(range(6)), "x": values}), tmp_path / "t.parquet")
+    rows = database.spark.read.parquet(str(tmp_path / "t.parquet"))
+    rows.coalesce(1).write.parquet(str(tmp_path / "by_spark"))
+    database.register("t", tmp_path / "by_spark", key="id")
+    database.scramble("t", by="id", blocks=2)
+    for condition in ("x > 0", "x = double('NaN')", "x IN (double('NaN'), 7)", "NOT (x <= 0)"):
+        frame = database.sql(f"SELECT count(*) AS n FROM t WHERE {condition}")
+        assert frame.exact().to_arrow().column("n").to_pylist() == [3]
+        *_, last = frame.progress(batches=2)
+        assert last.to_arrow().column("n").to_pylist() == [3], condition
+
+
 def test_hashes_are_sparks(spark: SparkSession) -> None:
     random = np.random.default_rng(2)
     extremes = np.array([0, 1, -1, 2**63 - 1, -(2**63)])

@@ -141,6 +141,19 @@ def test_few_changes_say_nothing_of_how_far_off_it_is() -> None:
     assert found.low is None and found.high is None
 
 
+def test_rows_that_agree_do_not_say_that_the_others_do() -> None:
+    """Of rows that came one in twenty is 15 and all others 5: a sample of thirty may have none of it."""
+    was, is_ = np.zeros(40), np.ones(40)
+    for value in (5.0, 5.1):
+        values = np.full(40, value)
+        dirty, clean = (Totals.of_values(values, one) for one in (was, is_))
+        for estimator in ("corr", "aqp"):
+            stale = np.array([400.0, 400.0 * value, 400.0 * value**2])
+            one = estimate("avg", stale, dirty, clean, 0.1, estimator=estimator)
+            assert one.value == pytest.approx(value)
+            assert one.low is None and one.high is None
+
+
 def test_nothing_there_has_no_average() -> None:
     nothing = Totals.of_values(np.array([1.0]), np.array([0.0]))
     assert estimate("avg", np.zeros(3), nothing, nothing, 0.5).value is None

@@ -57,11 +57,16 @@ def asked(kind: str, changed: float, keys: int) -> Asked:
     middle = old.mean()
     new = np.where(hit & (rng.random(keys) < 0.7), middle + 1.3 * (old - middle), old)
     came, went = rng.random(keys) < changed / 5, rng.random(keys) < changed / 10
-    was, is_ = (~came).astype(float), (~went).astype(float)
+    return changed_to(old, new, (~came).astype(float), (~went).astype(float))
+
+
+def changed_to(old: np.ndarray, new: np.ndarray, was: np.ndarray, is_: np.ndarray) -> Asked:
+    """Values before and after, and whether their rows were and are there."""
+    middle = old.mean()
     before, after = (
         Totals.of_values(values - middle, passes).of for values, passes in ((old, was), (new, is_))
     )
-    low = drawn_keys(keys)
+    low = drawn_keys(len(old))
     known = np.repeat(fourth(before).sum(axis=1, keepdims=True), SEEDS, axis=1)
     corr, aqp = drawn(fourth(after) - fourth(before), low), drawn(fourth(after), low)
     missing = heavier(known, np.zeros((4, SEEDS)), aqp, RATIO)
@@ -121,6 +126,17 @@ def test_no_lean_and_intervals_hold(kind: str, changed: float, estimator: str) -
         if kind in ("even", "around a mean", "counts"):
             assert held.mean() <= 0.985
             assert np.median((one.high - one.low)[known]) < 5 * one.value.std()
+
+
+@pytest.mark.simulation
+@pytest.mark.parametrize("kind", ["prices", "waiting times", "two kinds"])
+def test_of_changes_with_a_tail_that_the_view_has_never_seen_nothing_is_said(kind: str) -> None:
+    rng = np.random.default_rng(6)
+    old = KINDS["even"](rng, 800)
+    hit = rng.random(800) < 0.2
+    view = changed_to(old, np.where(hit, KINDS[kind](rng, 800), old), np.ones(800), np.ones(800))
+    for estimator in ("corr", "aqp"):
+        assert np.isnan(found(view, "deviation", estimator).low).mean() > 0.7
 
 
 @pytest.mark.simulation

@@ -237,6 +237,8 @@ def _gather(work: _Work, block: int, pieces: int) -> None:
             else "snappy"
             for field in rows.schema
         },
+        # Arrow's bounds leave out NaN, which to Spark is the largest value: a filter would lose its rows.
+        write_statistics=[field.name for field in rows.schema if _has_bounds(field.type)],
         store_decimal_as_integer=True,
         store_schema=False,
     )
@@ -257,6 +259,10 @@ def _is_number(kind: pa.DataType) -> bool:
     return pa.types.is_primitive(kind) or (
         pa.types.is_decimal(kind) and bool(kind.precision <= _LONG_DIGITS)
     )
+
+
+def _has_bounds(kind: pa.DataType) -> bool:
+    return not (pa.types.is_floating(kind) or pa.types.is_nested(kind))
 
 
 def _numbers(column: pa.ChunkedArray) -> NDArray[np.int64]:

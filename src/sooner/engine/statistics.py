@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.functions import expr
 
 from sooner.engine.failures import plain_errors
 from sooner.engine.rows import table_rows
@@ -45,13 +46,16 @@ def count_distinct(spark: SparkSession, table: Table, rows: DataFrame) -> dict[s
     return counts
 
 
-def distinct_values(spark: SparkSession, table: Table, column: str) -> float:
-    """About how many unlike values a column has: as counted before, else by looking at it."""
-    known = table.facts.column(column).distinct
-    if known is not None:
-        return float(known)
+def rows_together(
+    spark: SparkSession, table: Table, column: str
+) -> tuple[float, float, float, float]:
+    """How many values a column has, and Σn, Σn² and Σn⁴ over the numbers n of rows that share one."""
+    shared = (
+        table_rows(spark, table).groupBy(quote(column)).agg(expr("CAST(count(*) AS DOUBLE) AS n"))
+    )
     with plain_errors():
-        (row,) = (
-            table_rows(spark, table).selectExpr(f"approx_count_distinct({quote(column)})").collect()
-        )
-    return float(row[0])
+        (row,) = shared.selectExpr(
+            "count(*)", "sum(n)", "sum(n * n)", "sum(n * n * n * n)"
+        ).collect()
+    values, rows, squares, fourths = (float(one or 0) for one in row)
+    return values, rows, squares, fourths
