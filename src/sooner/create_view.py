@@ -6,10 +6,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from sqlglot import exp
+
 from sooner.engine.jobs import job_group
+from sooner.engine.rows import table_rows
+from sooner.engine.statements import is_deterministic
 from sooner.engine.statistics import rows_together
 from sooner.engine.view_rows import plan_types
-from sooner.errors import InvalidArgument, NotSupported, TableExists, UnknownColumn
+from sooner.errors import (
+    InvalidArgument,
+    NotSupported,
+    TableExists,
+    UnknownColumn,
+    UnknownTable,
+)
+from sooner.sql import Untranslatable, parse, table_names
 from sooner.storage import Table
 from sooner.storage.checks import check_columns, check_name
 from sooner.storage.views import find_view
@@ -54,7 +65,20 @@ def create_view(
             raise InvalidArgument(
                 f"Columns of a view whose names begin with __ are Sooner's own: rename {column.name!r}."
             )
+    _require_registered(database, prepared.text)
+    if not is_deterministic(database.spark, prepared.text):
+        raise NotSupported(
+            "A view cannot hold what may be another value each time, as a function that is declared so, or "
+            "'now' as a time. Leave it out of the view, and use it in queries of the view."
+        )
     now = [database._fresh(one) for one in prepared.tables]
+    for one in now:
+        for column in one.columns:
+            if column.name.startswith("__"):
+                raise NotSupported(
+                    f"A view cannot be made from {one.name!r}, which has a column {column.name!r}: names "
+                    "that begin with __ are Sooner's own there. Register it with the column renamed."
+                )
     if name.lower() in _reads(database, [table.name for table in now]):
         raise InvalidArgument(f"A view cannot be made from itself: {name!r}.")
     if not now:
@@ -66,6 +90,21 @@ def create_view(
     definition = replace(definition, outliers=chosen)
     with job_group(database.spark, f"Making {name}", database._progress):
         create(database.spark, database._catalog, name, definition, form, now, replaced)
+
+
+def _require_registered(database: Database, text: str) -> None:
+    """Refuse a query that reads what nobody tells when it changes: views and tables of Spark's own."""
+    try:
+        query: exp.Query | None = parse(text)
+    except Untranslatable as error:
+        query = error.query
+    known = {name.lower() for name in database._catalog.names()}
+    for name in table_names(query) or () if query is not None else ():
+        if name not in known:
+            raise UnknownTable(
+                f"A view is made from registered tables, and {name!r} is none: whether it has changed nobody "
+                "could tell. Register it with db.register()."
+            )
 
 
 def _require_types(
@@ -142,9 +181,11 @@ def _sampled(
             raise InvalidArgument(
                 f"sample_by={one!r}: the view is grouped, and this is no column that it is grouped by."
             )
-    unit = choose_unit(
-        form, types, now, lambda *of: Together(*rows_together(database.spark, *of)), columns
-    )
+
+    def sharing(table: Table, column: str) -> Together:
+        return Together(*rows_together(table_rows(database.spark, table), column))
+
+    unit = choose_unit(form, types, now, sharing, columns)
     if unit is None:
         which = ", ".join(columns or form.key) or "a single row"
         return replace(definition, sample=None, why_not=f"{which} cannot be hashed")

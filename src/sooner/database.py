@@ -29,13 +29,22 @@ from sooner.engine.sources import inspect
 from sooner.engine.statistics import count_distinct
 from sooner.engine.streaming import Streaming
 from sooner.engine.writing import reservation, retried
-from sooner.errors import CatalogError, InvalidArgument, NotSupported, SchemaChanged
+from sooner.errors import (
+    CatalogError,
+    InvalidArgument,
+    InvalidQuery,
+    NotSupported,
+    QueryCancelled,
+    QueryFailed,
+    SchemaChanged,
+    SoonerError,
+)
 from sooner.explain import table_infos
 from sooner.frame import Frame
 from sooner.incomplete import Incomplete, declaration
 from sooner.keeper import Keeper, keeping
 from sooner.missing.constraint import Constraint
-from sooner.prepare import Prepared, opaque, prepare
+from sooner.prepare import Prepared, prepare
 from sooner.progressive.controller import Progress
 from sooner.progressive.gates import CannotGate
 from sooner.progressive.parts import CannotStream
@@ -196,7 +205,7 @@ class Database:
 
     def drop(self, name: str) -> None:
         """Forget a table. Your own files stay; Sooner's go at the next vacuum."""
-        self._require_no_view(name, "Drop it with db.drop_view().")
+        self._require_no_view(name, "Drop it with db.drop_view(), or sooner view drop.")
         self._catalog.drop_table(name)
         binding.unbind(self.spark, name)
 
@@ -425,12 +434,9 @@ class Database:
                 frame = lower(self.spark, prepared.plan)
             if not keeps_contract(frame, prepared.columns):
                 # The plan would give other types than Spark's: Spark's own reading of the text is right.
-                reason = "types that Sooner's plan would change"
-                as_written = opaque(
-                    prepared.text, prepared.columns, reason, prepared.tables, prepared.maps
-                )
+                as_written = prepared.as_written("types that Sooner's plan would change")
                 with plain_errors(prepared.text):
-                    frame = lower(self.spark, as_written)
+                    frame = lower(self.spark, as_written.plan)
                 if not keeps_contract(frame, prepared.columns):
                     raise SchemaChanged(
                         "A table has other columns than when this Frame was made. Make it again."
@@ -444,8 +450,14 @@ class Database:
         group: str | None = None,
     ) -> Answer:
         start = perf_counter()
-        frame, versions = self._lowered(prepared, tables)
-        table = collect(self.spark, frame, prepared.columns, "Answering", self._progress, group)
+        try:
+            frame, versions = self._lowered(prepared, tables)
+            table = collect(self.spark, frame, prepared.columns, "Answering", self._progress, group)
+        except (QueryFailed, InvalidQuery) as error:
+            if not _may_do_as_written(prepared, error):
+                raise
+            # A plan may meet a row that the text as written does not, such as a 0 to divide by.
+            return self._exact(prepared.as_written("an error in Sooner's plan"), tables, group)
         method = "exact, by Spark as written" if isinstance(prepared.plan, Opaque) else "exact"
         return Answer(table, method, as_of=versions, elapsed=perf_counter() - start)
 
@@ -465,7 +477,12 @@ class Database:
             if progress is None:
                 yield self._exact(prepared)
             else:
-                yield from progress.answers()
+                try:
+                    yield from progress.answers()
+                except QueryFailed as error:
+                    if not _may_do_as_written(prepared, error):
+                        raise
+                    yield self._exact(prepared)
 
     def _open_progress(
         self, streaming: Streaming, prepared: Prepared, request: Request
@@ -492,6 +509,12 @@ class Database:
                 except CannotStream:
                     return None
         return None
+
+
+def _may_do_as_written(prepared: Prepared, error: SoonerError) -> bool:
+    """Whether Spark may be asked as the text stands, after an error; not if a user's function failed."""
+    stopped = isinstance(error, QueryCancelled)
+    return not (stopped or prepared.maps or isinstance(prepared.plan, Opaque))
 
 
 def _names(given: str | Sequence[str]) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pyspark.sql import SparkSession
 from sqlglot import exp
@@ -46,6 +46,10 @@ class Prepared:
     written: Relation
     plan: Relation
     steps: tuple[Step, ...]
+
+    def as_written(self, reason: str) -> Prepared:
+        """The same for Spark as the text stands."""
+        return replace(self, plan=opaque(self.text, self.columns, reason, self.tables, self.maps))
 
 
 def prepare(

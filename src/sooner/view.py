@@ -20,6 +20,7 @@ from sooner.display import rows_text
 from sooner.engine.exact import arrow_contract, collect
 from sooner.engine.jobs import job_group
 from sooner.engine.rows import table_rows
+from sooner.engine.sources import to_schema
 from sooner.engine.view_rows import plan_types, stepped
 from sooner.engine.writing import reservation, retried
 from sooner.errors import (
@@ -151,6 +152,13 @@ class View:
         if estimator != "exact":
             require_estimator(estimator)
         _require_confidence(confidence)
+        # From the beginning where somebody refreshed it meanwhile.
+        found = retried(lambda: self._answered(sql, estimator, confidence))
+        return replace(found, elapsed=perf_counter() - start)
+
+    def _answered(
+        self, sql: str, estimator: Estimator | Literal["exact"], confidence: float
+    ) -> Answer:
         prepared = self._asked(sql)
         upkeep = self._upkeep()
         if not upkeep.is_stale:
@@ -162,14 +170,11 @@ class View:
                 raise CannotAnswer("a sample of so few rows says nothing")
             question = self._question(upkeep, prepared)
         except NotSupported as reason:
-            found = self._exact(upkeep, prepared, str(reason))
-        else:
-            if self.sample == 1.0:
-                self.clean()  # it is kept for questions to come, as any sample
-                found = self._exact(self._upkeep(), prepared, "its sample is all of it")
-            else:
-                found = self._estimated(upkeep, prepared, question, estimator, confidence)
-        return replace(found, elapsed=perf_counter() - start)
+            return self._exact(upkeep, prepared, str(reason))
+        if self.sample == 1.0:
+            self.clean()  # it is kept for questions to come, as any sample
+            return self._exact(self._upkeep(), prepared, "its sample is all of it")
+        return self._estimated(upkeep, prepared, question, estimator, confidence)
 
     def _asked(self, sql: str) -> Prepared:
         if not isinstance(sql, str):
@@ -208,6 +213,7 @@ class View:
         """The answer over the rows that the view would have."""
         spark = self._database.spark
         with upkeep.fresh() as rows:
+            self._require_types(to_schema(rows.schema))
             frames = {self.name.lower(): rows}
             for name in prepared.tables:
                 if name != self.name.lower():
@@ -227,6 +233,15 @@ class View:
             },
         )
 
+    def _require_types(self, now: Schema) -> None:
+        """Refuse fresh rows of other types than the stored ones, which the question was understood by."""
+        for old, new in zip(self.columns, now, strict=True):
+            if old.type != new.type:
+                raise SchemaChanged(
+                    f"The column {old.name!r} of the view {self.name!r} would be of type {new.type} now, not "
+                    f"{old.type}, as its tables have changed. Bring it up to date with refresh(), then ask."
+                )
+
     def _others(self, prepared: Prepared) -> list[str]:
         """Of other views that a question reads, in words, which are stale and read as they are."""
         catalog = self._database._catalog
@@ -236,18 +251,20 @@ class View:
 
     def clean(self) -> Cleaned | None:
         """Clean a sample of it now, for questions to come; ``None`` if it is up to date."""
-        upkeep = self._upkeep()
-        self._require_sampled(upkeep)
-        if not upkeep.is_stale:
-            return None
-        if not upkeep.can_merge:
-            raise NotSupported(
-                f"No sample of {self.name!r} can be cleaned: it has to be {upkeep.choice.why}."
-            )
-        if upkeep.cleaned is not None:
-            return upkeep.cleaned
+
+        def attempt() -> Cleaned | None:
+            upkeep = self._upkeep()
+            self._require_sampled(upkeep)
+            if not upkeep.is_stale:
+                return None
+            if not upkeep.can_merge:
+                raise NotSupported(
+                    f"No sample of {self.name!r} can be cleaned: it has to be {upkeep.choice.why}."
+                )
+            return upkeep.cleaned or clean(upkeep)
+
         with job_group(self._database.spark, f"Cleaning {self.name}", self._database._progress):
-            return clean(upkeep)
+            return retried(attempt)
 
     def refresh_progress(
         self, sql: str, *, confidence: float = 0.95, estimator: Estimator = "auto"
@@ -299,6 +316,8 @@ class View:
 
     def is_due(self, kind: Literal["refresh", "clean"], refreshed: datetime, now: datetime) -> bool:
         """Whether a refresh or a cleaning is due by its schedule, if it was last refreshed then."""
+        if getattr(self._definition, kind) is None:
+            return False
         return self._upkeep().due(kind, refreshed, now)
 
     def sample_within(self, seconds: float) -> float:

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import expr
 
+from sooner.algebra.schema import Column
+from sooner.engine.assigned import assigned
 from sooner.engine.failures import plain_errors
 from sooner.engine.hashing import block_sql, layout_hash, replicate_sql
 from sooner.engine.paths import literal
@@ -52,7 +54,8 @@ def insert(spark: SparkSession, catalog: Catalog, table: Table, rows: DataFrame)
 def delete(spark: SparkSession, catalog: Catalog, table: Table, keys: DataFrame) -> Changed:
     """Take away the rows with these keys; a key that is not there takes away nothing."""
     with plain_errors(), reservation(catalog, table) as reserved:
-        old = _matching(table, table_rows(spark, table), keys)
+        wanted = keys.selectExpr(*assigned(table, keys, _key_columns(table)))
+        old = _matching(table, table_rows(spark, table), wanted)
         change = _write(spark, table, old, "delete", reserved)
         if not change.rows:
             return _nothing(table, reserved)
@@ -92,13 +95,13 @@ def _write(
 ) -> Change:
     """Write the rows of a change in the plain layout, cast to the table's types."""
     version = table.version + 1
-    casts = [
-        f"CAST({quote(column.name)} AS {column.type}) AS {quote(column.name)}"
-        for column in table.columns
-    ]
-    typed = rows.selectExpr(*casts, f"{version}L AS {VERSION}")
+    typed = rows.selectExpr(*assigned(table, rows, table.columns), f"{version}L AS {VERSION}")
     directory = reserved.directory(kind)
     return Change(version, kind, None, directory, write_parquet(typed, directory))
+
+
+def _key_columns(table: Table) -> list[Column]:
+    return [column for column in table.columns if column.name in table.key]
 
 
 def _read(spark: SparkSession, table: Table, change: Change) -> DataFrame:
@@ -170,6 +173,11 @@ def require_key(table: Table, what: str) -> None:
 def require_columns(table: Table, given: Sequence[str], needed: Sequence[str]) -> None:
     """Refuse rows that lack a needed column or have one that the table does not."""
     lowered = {name.lower() for name in given}
+    if len(lowered) < len(given):
+        raise InvalidArgument(
+            f"The rows for {table.name!r} have two columns of one name: {', '.join(given)}. "
+            "Nothing was changed."
+        )
     missing = [name for name in needed if name.lower() not in lowered]
     known = {name.lower() for name in needed}
     extra = [name for name in given if name.lower() not in known]

@@ -16,6 +16,7 @@ from pyspark.errors import (
 )
 
 from sooner.errors import (
+    InvalidArgument,
     InvalidQuery,
     MissingFile,
     ParseError,
@@ -26,6 +27,9 @@ from sooner.errors import (
     UnknownTable,
     nearest,
 )
+
+# Begins the message of an error that a query of ours raises: what was handed over, in plain words.
+NOT_EXACT = "Not exact: "
 
 _POSITION = re.compile(r"\(line (\d+), pos (\d+)\)")
 _CANCELLED = re.compile(r"Job \d+ cancell?ed|part of cancelled job group")
@@ -66,6 +70,8 @@ def explained(error: Exception, text: str = "", tables: Iterable[str] = ()) -> S
         return QueryFailed(f"The function given to map() failed: {last}")
     if isinstance(error, AnalysisException):
         return _analysis_error(error, condition, message, tables)
+    if condition == "USER_RAISED_EXCEPTION" and message.startswith(NOT_EXACT):
+        return InvalidArgument(f"{message.removeprefix(NOT_EXACT)} Nothing was changed.")
     if _CANCELLED.search(full):
         return QueryCancelled("The query was cancelled.")
     if condition == "FAILED_READ_FILE.FILE_NOT_EXIST":

@@ -39,6 +39,11 @@ def to_spark(spark: SparkSession, rows: Any, columns: Sequence[str]) -> DataFram
         return from_arrow(spark, rows)
     except PySparkException as error:
         raise InvalidArgument(f"Spark has no type for some of the rows: {error}.") from error
+    except pa.ArrowException as error:  # a time that the clocks left out, or showed twice
+        raise InvalidArgument(
+            f"A time without a zone means none in the zone of this Spark session: {error}. "
+            "Give times with a zone."
+        ) from error
 
 
 def from_arrow(spark: SparkSession, table: pa.Table) -> DataFrame:

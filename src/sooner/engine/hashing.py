@@ -23,6 +23,11 @@ def canonical_type(column: str, data_type: str | None) -> KeyType:
     """The type a key column is cast to before hashing: Spark hashes int and bigint differently."""
     if data_type in WHOLE_NUMBERS or data_type == "timestamp":
         return "bigint"
+    if data_type is not None and "collate" in data_type.lower():
+        raise InvalidArgument(
+            f"Cannot scramble by {column!r} of type {data_type}: texts that are equal to a collation would "
+            "lie in blocks apart. Use another column."
+        )
     if data_type is not None and data_type.startswith(_AS_TEXT):
         return "string"
     raise InvalidArgument(

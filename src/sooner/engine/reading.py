@@ -11,6 +11,8 @@ _SETTINGS = {
     "spark.sql.legacy.consecutiveStringLiterals.enabled": ("''", '""'),
     "spark.sql.parser.escapedStringLiterals": ("\\",),
 }
+_ORDINALS = {"spark.sql.orderByOrdinal": exp.Order, "spark.sql.groupByOrdinal": exp.Group}
+_PRECEDENCE = "spark.sql.legacy.setopsPrecedence.enabled"
 
 
 def read_otherwise(spark: SparkSession, text: str, tree: exp.Query) -> str | None:
@@ -21,8 +23,19 @@ def read_otherwise(spark: SparkSession, text: str, tree: exp.Query) -> str | Non
     for setting, letters in _SETTINGS.items():
         if any(one in text for one in letters) and spark.conf.get(setting, "false") == "true":
             return f"the setting {setting} of this Spark session"
+    for setting, kind in _ORDINALS.items():
+        clauses = tree.find_all(kind)
+        if any(map(_has_ordinal, clauses)) and spark.conf.get(setting, "true") == "false":
+            return f"the setting {setting} of this Spark session"
+    if tree.find(exp.Intersect) and spark.conf.get(_PRECEDENCE, "false") == "true":
+        return f"the setting {_PRECEDENCE} of this Spark session"
     # IN compares unlike types by other rules than = does where Spark is not strict.
     asks = any(one.args.get("query") for one in tree.find_all(exp.In))
     if asks and spark.conf.get("spark.sql.ansi.enabled", "true") == "false":
         return "IN with a subquery where spark.sql.ansi.enabled is false"
     return None
+
+
+def _has_ordinal(clause: exp.Expr) -> bool:
+    keys = (one.this if isinstance(one, exp.Ordered) else one for one in clause.expressions)
+    return any(isinstance(key, exp.Literal) for key in keys)

@@ -177,12 +177,23 @@ def _inspect_csv(
         frame = reader.schema(schema).csv(read) if schema else reader.csv(read, inferSchema=True)
         columns = to_schema(frame.schema)
         rows = frame.count()
+        if "enforceSchema" not in options and not _fits_header(frame):
+            known["enforceSchema"] = "true"
     if not columns:
         raise InvalidArgument(f"{paths[0]} has no columns.")
     files = tuple(_plain_file(path) for path in paths)
     facts = TableFacts(rows=rows, bytes=sum(file.bytes for file in files))
     absolute = tuple(os.path.abspath(location) for location in locations)
     return Inspected(Source("csv", absolute, known), columns, files, facts)
+
+
+def _fits_header(frame: DataFrame) -> bool:
+    """Whether columns are called as in the header: not where it has a name twice, or none."""
+    try:
+        frame.take(1)
+    except PySparkException:
+        return False
+    return True
 
 
 def _inspect_remote(

@@ -28,3 +28,19 @@ def require_query(spark: SparkSession, text: str) -> None:
             parser.parsePlan(f"SELECT * FROM (\n{text}\n)")
     except ParseError:
         refuse_statement(text)
+
+
+def is_deterministic(spark: SparkSession, text: str) -> bool:
+    """Whether a query gives the same rows whenever it is asked, as far as Spark knows.
+
+    Spark's own rules that put the time of now, and days such as 'today', into a plan find nothing to do.
+    """
+    jvm: Any = spark._jvm
+    optimizer = jvm.org.apache.spark.sql.catalyst.optimizer
+    with plain_errors(text):
+        analyzed: Any = spark.sql(text)._jdf.queryExecution().analyzed()
+        plan: Any = optimizer.ReplaceExpressions.apply(analyzed)  # to_date(…) becomes a cast
+        for rule in (optimizer.ComputeCurrentTime, optimizer.SpecialDatetimeValues):
+            if not rule.apply(plan).fastEquals(plan):
+                return False
+    return bool(analyzed.deterministic())

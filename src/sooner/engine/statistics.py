@@ -6,7 +6,6 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import expr
 
 from sooner.engine.failures import plain_errors
-from sooner.engine.rows import table_rows
 from sooner.sql import quote
 from sooner.storage.records import Table
 
@@ -46,16 +45,10 @@ def count_distinct(spark: SparkSession, table: Table, rows: DataFrame) -> dict[s
     return counts
 
 
-def rows_together(
-    spark: SparkSession, table: Table, column: str
-) -> tuple[float, float, float, float]:
-    """How many values a column has, and Σn, Σn² and Σn⁴ over the numbers n of rows that share one."""
-    shared = (
-        table_rows(spark, table).groupBy(quote(column)).agg(expr("CAST(count(*) AS DOUBLE) AS n"))
-    )
+def rows_together(rows: DataFrame, column: str) -> tuple[float, float, float]:
+    """How many values a column has, and Σn and Σn² over the numbers n of rows that share one."""
+    shared = rows.groupBy(quote(column)).agg(expr("CAST(count(*) AS DOUBLE) AS n"))
     with plain_errors():
-        (row,) = shared.selectExpr(
-            "count(*)", "sum(n)", "sum(n * n)", "sum(n * n * n * n)"
-        ).collect()
-    values, rows, squares, fourths = (float(one or 0) for one in row)
-    return values, rows, squares, fourths
+        (found,) = shared.selectExpr("count(*)", "sum(n)", "sum(n * n)").collect()
+    values, number, squares = (float(one or 0) for one in found)
+    return values, number, squares

@@ -20,6 +20,7 @@ from sooner.engine.merged_rows import forget, held
 from sooner.engine.paths import literal
 from sooner.engine.rows import ddl, scramble_rows, table_rows
 from sooner.engine.sources import to_schema
+from sooner.engine.statistics import rows_together
 from sooner.engine.writing import written_files
 from sooner.sql import Hint, quote
 from sooner.storage.layout import VERSION
@@ -140,6 +141,13 @@ def write_rows(rows: DataFrame, directory: str) -> tuple[DataFile, ...]:
     with plain_errors():
         rows.write.option("parquet.block.size", _ROW_GROUP_BYTES).parquet(directory)
     return written_files(directory)
+
+
+def drawn_together(spark: SparkSession, directory: str, hash_: str) -> tuple[float, float, float]:
+    """How many hashes a view's rows have, and Σn and Σn² over the numbers n of rows that share one."""
+    schema = ddl((), ((hash_, "bigint"),))
+    with plain_errors():
+        return rows_together(spark.read.schema(schema).parquet(literal(directory)), hash_)
 
 
 def view_schema(rows: DataFrame, hidden: int) -> tuple[Schema, Schema]:

@@ -202,7 +202,12 @@ def aligned_values(
         return spark.sql(text).toArrow()
 
 
-def put_right(whole: Relation, changed: Relation, identity: Sequence[str], sign: str) -> str:
+def put_right(
+    whole: Relation,
+    changed: Relation,
+    identity: Sequence[str],
+    sign: str,
+) -> str:
     """Rows of a view without those that a sample lost, and those that it gained, in SQL."""
     shown = ", ".join(quote(name) for name in whole.names if name not in identity)
     same = " AND ".join(f"w.{quote(one)} <=> c.{quote(one)}" for one in identity) or "true"
@@ -215,7 +220,10 @@ def put_right(whole: Relation, changed: Relation, identity: Sequence[str], sign:
 
 @dataclass(frozen=True)
 class Selected:
-    """Rows that a condition picks, and of rows that changed: number, sum, squares, fourth powers by draw."""
+    """Rows that a condition picks, and of rows that changed: number, sum, squares, fourth powers by draw.
+
+    The last column of the rows says which of them are known to be as they should.
+    """
 
     rows: pa.Table
     counts: Mapping[str, tuple[float, float, float, float]]
@@ -228,10 +236,17 @@ def selected_rows(
     identity: Sequence[str],
     hash_: str,
     sign: str,
+    sampled: str,
+    order: str,
     frames: Mapping[str, DataFrame],
 ) -> Selected:
-    """The rows that are picked of a view, those of them in place of which a sample has others put right."""
-    rows = put_right(whole, changed, identity, sign)
+    """The rows that are picked of a view, those of them in place of which a sample has others put right.
+
+    ``sampled`` says in SQL which hashes are in the sample, ``order`` by what rows are sorted, if at all.
+    """
+    shown = ", ".join(quote(one) for one in whole.names if one not in identity and one != hash_)
+    rows = f"SELECT {shown}, {sampled} FROM ({put_right(whole, changed, identity, sign)})"
+    rows += f" ORDER BY {order}" if order else ""
     by_row = ", ".join([quote(hash_), *(quote(one) for one in identity)])
     one_each = (
         f"SELECT {quote(hash_)} AS h, count_if({quote(sign)} < 0) > 0 AS was, "

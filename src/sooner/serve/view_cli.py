@@ -167,14 +167,18 @@ def _outliers(given: list[str]) -> dict[str, int | str]:
         column, sign, how = text.partition("=")
         if not sign:
             raise InvalidArgument(f"--outlier takes COLUMN=100 or COLUMN='3 sd', not {text!r}.")
-        found[column.strip()] = int(how) if how.strip().isdigit() else how.strip()
+        found[column.strip()] = int(how) if _is_number(how.strip()) else how.strip()
     return found
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdigit()
 
 
 def _schedule(text: str | None) -> Schedule | None:
     if text is None:
         return None
     number, _, unit = text.strip().partition(" ")
-    if unit.strip() == "rows" and number.replace("_", "").isdigit():
+    if unit.strip() == "rows" and _is_number(number.replace("_", "")):
         return after(rows=int(number.replace("_", "")))
     return every(text)

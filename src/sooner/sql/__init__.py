@@ -3,7 +3,7 @@
 from sooner.sql.front_end import Verbatim, plan_query, plan_tree
 from sooner.sql.parse import parse, refuse_statement, statement_text, table_names
 from sooner.sql.quotes import without_doubled_quotes
-from sooner.sql.render import Hint, quote, render
+from sooner.sql.render import Hint, quote, render, sort_keys
 from sooner.sql.untranslatable import Untranslatable
 from sooner.sql.user_functions import is_function_name, unknown_functions, with_aggregates
 
@@ -18,6 +18,7 @@ __all__ = [
     "quote",
     "refuse_statement",
     "render",
+    "sort_keys",
     "statement_text",
     "table_names",
     "unknown_functions",

@@ -89,10 +89,11 @@ def _is_column_named(scalar: exp.Expr, name: str) -> bool:
 
 
 def _certain_columns(select: exp.Select, schemas: Mapping[str, Schema]) -> set[str]:
-    """Names that the sources of a SELECT have without doubt."""
+    """Names that the sources of a SELECT have without doubt; SEMI and ANTI joins add none."""
     clause = select.args.get("from_")
     sources = [clause.this] if clause else []
-    sources += [join.this for join in select.args.get("joins") or []]
+    joins = select.args.get("joins") or []
+    sources += [join.this for join in joins if join.kind not in ("SEMI", "ANTI")]
     found: set[str] = set()
     for source in sources:
         alias = source.args.get("alias")

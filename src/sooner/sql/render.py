@@ -114,7 +114,7 @@ class _Renderer:
             case Except():
                 return self._set_operation(plan, "EXCEPT ALL" if plan.all else "EXCEPT")
             case Sort():
-                return f"{_select(plan)} {self._source(plan.child)} ORDER BY {_sort_keys(plan.by)}"
+                return f"{_select(plan)} {self._source(plan.child)} ORDER BY {sort_keys(plan.by)}"
             case Limit():
                 return self._limit(plan)
         raise AssertionError(f"no SQL for {type(plan).__name__}")
@@ -223,7 +223,8 @@ def _items(items: Iterable[Item]) -> str:
     return ", ".join(_named(to_sql(item.scalar), item.name) for item in items)
 
 
-def _sort_keys(keys: Iterable[SortKey]) -> str:
+def sort_keys(keys: Iterable[SortKey]) -> str:
+    """What stands behind ORDER BY."""
     return ", ".join(
         f"{to_sql(key.scalar)} {'DESC' if key.descending else 'ASC'} "
         f"NULLS {'FIRST' if key.nulls_first else 'LAST'}"

@@ -38,7 +38,8 @@ def changing_functions(text: str) -> list[str]:
     for place, token in enumerate(tokens):
         word = token.text.lower()
         called = place + 1 < len(tokens) and tokens[place + 1].text == "("
-        quoted = token.token_type.name in ("IDENTIFIER", "STRING")
+        kind = token.token_type.name
+        quoted = kind == "STRING" or (kind == "IDENTIFIER" and not called)
         before = tokens[place - 1].text.lower() if place else ""
         if token.token_type.name == "STRING" and before in _TIMES and word in _DAYS:
             found.add(f"{before}'{word}'")

@@ -20,37 +20,32 @@ from sooner.views.sampling import Sampled, sampled
 from sooner.views.unit import Portion, Unit, unit_of
 
 _MOST_ROWS = 16.0
-# The same for the value of a row taken at random, which is more likely one of many rows.
-_MOST_BESIDE = 32.0
-# Σn⁴/Σn² against the square of Σn²/Σn: 1 where all values have as many rows, 1.3 with numbers from 1 to 7 (as
-# of the lines of an order), 3 with those of an exponential law.
-_MOST_UNEVEN = 4.0
+# How many times as large the mean of squares of these numbers may be as the square of their mean: 1.25 with
+# numbers from 1 to 7, as of the lines of an order, and 2 with those of an exponential law.
+_MOST_UNEVEN = 3.0
 
 
 @dataclass(frozen=True)
 class Together:
-    """How rows of a table share the values of a column: Σn, Σn² and Σn⁴ over its values, of n rows each.
+    """How rows share values: so many values, and Σn and Σn² over them, of n rows each.
 
-    >>> Together(2, 6, 18, 162).are_few, Together(1000, 1400, 161_000, 25_600_001_000).are_few
+    >>> Together(2, 6, 18).are_even, Together(300, 2_091, 482_673).are_even
     (True, False)
     """
 
     values: float
     rows: float
     squares: float
-    fourths: float
+
+    @property
+    def are_even(self) -> bool:
+        """Whether values have about as many rows each."""
+        return self.values * self.squares <= _MOST_UNEVEN * self.rows**2
 
     @property
     def are_few(self) -> bool:
-        """Whether values have few rows each, and about as many."""
-        if not self.rows:
-            return True
-        beside = self.squares / self.rows
-        return (
-            self.rows <= _MOST_ROWS * self.values
-            and beside <= _MOST_BESIDE
-            and self.fourths / self.squares <= _MOST_UNEVEN * beside**2
-        )
+        """Whether they have few rows each, too."""
+        return self.are_even and self.rows <= _MOST_ROWS * self.values
 
 
 # How the rows of a table share a column's values.

@@ -33,7 +33,7 @@ class CleanedSample:
         """The tables by name; of a smaller share of the view than the sample's if it is given."""
         whole = stored_rows(self.spark, self.upkeep.table)
         before, changes = whole, self.upkeep.changes_in(self.directory)
-        where = self._is_in(self.ratio if ratio is None else ratio)
+        where = self.is_in(self.ratio if ratio is None else ratio)
         if where is not None:
             before, changes = (rows.where(to_sql(where)) for rows in (before, changes))
         both = before.selectExpr("*", f"1 AS {SIGN}").unionByName(changes)
@@ -46,11 +46,17 @@ class CleanedSample:
         inside = is_one_of(column(HASH), self.certain)
         return inside if yes else exp.Not(this=inside)
 
-    def _is_in(self, ratio: float) -> Scalar | None:
+    def is_in(self, ratio: float) -> Scalar | None:
+        """Whether a row is in a sample of this share, as a condition; none if every row is."""
         chance, sure = Portion(high=ratio).stored, self.is_certain(True)
         if chance is None or sure is None:
             return chance
         return exp.Or(this=exp.Paren(this=chance), expression=sure)
+
+    @property
+    def is_uneven(self) -> bool:
+        """Whether it is drawn by values of which some have far more rows than others."""
+        return self.upkeep.definition.uneven and self.ratio < 1
 
     @property
     def as_of(self) -> Mapping[str, int]:

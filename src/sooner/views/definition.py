@@ -43,6 +43,8 @@ class Definition:
     clean: Schedule | None = None
     # The hashes of outliers.
     certain: tuple[int, ...] = ()
+    # Whether some values that it is sampled by had far more rows than others when it was made.
+    uneven: bool = False
 
     def __post_init__(self) -> None:
         if self.sample is not None and not 0 < self.sample <= 1:
@@ -63,6 +65,7 @@ def as_text(definition: Definition) -> str:
         "refresh": schedule_to(definition.refresh),
         "clean": schedule_to(definition.clean),
         "certain": definition.certain,
+        "uneven": definition.uneven,
     }
     return json.dumps(found)
 
@@ -80,6 +83,7 @@ def from_text(text: str) -> Definition:
         refresh=schedule_from(found["refresh"]),
         clean=schedule_from(found["clean"]),
         certain=tuple(found["certain"]),
+        uneven=bool(found.get("uneven")),
     )
 
 

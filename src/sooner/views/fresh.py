@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -47,6 +48,10 @@ _HEAVY = (
     "?: a few values are so much larger than the others that a sample misses them; "
     "outliers={…} keeps them in"
 )
+_UNEVEN = (
+    "?: some values of {} have far more rows than others, and a sample has all rows of one or none; "
+    "with its whole key as sample_by they are drawn one by one"
+)
 _FEW = "?: too few changed rows in the sample to say how far off a value may be"
 
 
@@ -60,6 +65,7 @@ class Fresh:
         self._estimator = estimator
         self._details: dict[str, Any] = {"sample": sample.ratio}
         self._heavy = False
+        self._unseen = 0.0
 
     def answer(self, question: Question, schema: pa.Schema, *, tells: bool = False) -> Answer:
         """The answer to an aggregate question, in the types of the exact one.
@@ -80,6 +86,7 @@ class Fresh:
         for place, key in enumerate(question.keys):
             cells.values[key] = totals.column(place).combine_chunks()
         rows = self._estimated(totals, 0, "count")
+        self._unseen = self._unseen_groups(totals) if question.keys else 0.0
         for place, one in enumerate(smooth, 1):
             assert one.function is not None
             cells.put(one.name, self._estimated(totals, place, one.function))
@@ -158,8 +165,8 @@ class Fresh:
         lighter = None
         if spread:
             lighter = lighter_changes(stale - (certain - changed), *numbers("corr", "ka"))
-        self._heavy |= bool((missing > HEAVIEST).any())
-        return estimates(
+        self._heavy |= bool(((missing > HEAVIEST) & (aqp.number >= FEWEST)).any())
+        found = estimates(
             function,
             (stale + changed, corr),
             (certain, aqp),
@@ -170,6 +177,20 @@ class Fresh:
             lighter,
             rows_each(stale[0], aqp.totals[0] - corr.totals[0]),
         )
+        if not self._sample.is_uneven:
+            return found
+        nothing = np.full_like(found.value, np.nan)
+        return replace(found, low=nothing, high=nothing)
+
+    def _unseen_groups(self, totals: pa.Table) -> float:
+        """About how many groups came of which the sample has no row.
+
+        Of a new group of one draw it has one with the sample's share, so that for each it has so there are
+        (1−m)/m that it has not.
+        """
+        new = np.nan_to_num(floats(totals.column("whole_0_c"))) == 0
+        once = np.nan_to_num(floats(totals.column("aqp_0_n"))) == 1
+        return float((new & once).sum()) * (1 / self._sample.ratio - 1)
 
     def _put_values(self, question: Question, totals: pa.Table, cells: Cells) -> None:
         stale = {}
@@ -208,10 +229,14 @@ class Fresh:
             for name, one in uncertain.items()
             if name not in cells.beyond
         )
-        notes = [_HEAVY if self._heavy else _FEW] if unknown and not whole else []
+        notes = [self._why_unknown] if unknown and not whole else []
         if cells.beyond and not whole:
             self._details["cantelli"] = {name: list(all_) for name, all_ in cells.beyond.items()}
             notes += _beyond(cells)
+        if self._unseen >= 1:
+            notes.append(
+                f"about {self._unseen:,.0f} more groups came, of which the sample has no row"
+            )
         self._details["notes"] = notes
         return Answer(
             pa.Table.from_arrays(arrays, schema=schema),
@@ -223,6 +248,13 @@ class Fresh:
             details=self._details,
             uncertain={} if whole else uncertain,
         )
+
+    @property
+    def _why_unknown(self) -> str:
+        unit = self._sample.upkeep.unit
+        if self._sample.is_uneven and unit is not None:
+            return _UNEVEN.format(", ".join(unit.columns))
+        return _HEAVY if self._heavy else _FEW
 
 
 def _beyond(cells: Cells) -> list[str]:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from sooner.answer import Answer
+from sooner.algebra.scalar import to_sql
+from sooner.answer import Answer, Bounds, Status, Uncertainty
 from sooner.engine.view_totals import selected_rows
+from sooner.sql import sort_keys
+from sooner.statistics.arrays import Booleans
 from sooner.views.cleaned_sample import CHANGES, WHOLE, CleanedSample
 from sooner.views.deltas import SIGN
-from sooner.views.estimates import Drawn, estimates
+from sooner.views.estimates import Drawn, estimates, powers_of
 from sooner.views.question import Question, carried, carrying
 from sooner.views.unit import HASH
 
@@ -24,24 +28,28 @@ def fresh_rows(
     question: Question, sample: CleanedSample, schema: pa.Schema, confidence: float
 ) -> Answer:
     """The rows, those of the sample put right; how many others are not is estimated in the details."""
-    key = sample.upkeep.table.key
+    key, sampled = sample.upkeep.table.key, sample.is_in(sample.ratio)
     found = selected_rows(
         sample.spark,
-        carrying(question.rows, WHOLE, key),
+        carrying(question.rows, WHOLE, (*key, HASH)),
         carrying(question.rows, CHANGES, (*key, HASH, SIGN)),
         [carried(name) for name in key],
         HASH,
         SIGN,
+        "true" if sampled is None else to_sql(sampled),
+        sort_keys(question.order),
         sample.frames(),
     )
     counts = {
         name: _estimated(sums, sample.ratio, confidence) for name, sums in found.counts.items()
     }
     notes = [_told(name, *counts[name]) for name in _TOLD]
-    arrays = [
-        values.cast(field.type) for values, field in zip(found.rows.columns, schema, strict=True)
-    ]
+    *columns, is_sampled = found.rows.columns
+    arrays = [values.cast(field.type) for values, field in zip(columns, schema, strict=True)]
     whole = sample.ratio >= 1
+    # Of the others nobody has looked whether they have changed.
+    status = tuple(Status.EXACT if one else Status.SELECTED for one in is_sampled.to_pylist())
+    sure = np.array([one is Status.EXACT for one in status], bool)
     return Answer(
         pa.Table.from_arrays(arrays, schema=schema),
         sample.method([True]),
@@ -50,7 +58,19 @@ def fresh_rows(
         final=whole,
         as_of=sample.as_of,
         details={"sample": sample.ratio, "counts": counts, "notes": [] if whole else notes},
+        uncertain={}
+        if whole
+        else {
+            field.name: Uncertainty(_where(sure, values), status)
+            for field, values in zip(schema, arrays, strict=True)
+        },
     )
+
+
+def _where(sure: Booleans, values: pa.ChunkedArray) -> Bounds:
+    """A value is its own interval where it is sure; elsewhere there is none."""
+    known = pc.if_else(pa.array(sure), values, pa.scalar(None, values.type))
+    return Bounds(known, known)
 
 
 def _estimated(
@@ -58,7 +78,8 @@ def _estimated(
 ) -> tuple[float | None, ...]:
     """How many rows of the whole view there are, and between what and what."""
     number, total, squares, fourth = sums
-    powers = {(2, 0, 0): np.array([squares]), (4, 0, 0): np.array([fourth])}
+    powers = {power: np.zeros(1) for power in powers_of(False)}
+    powers |= {(2, 0, 0): np.array([squares]), (4, 0, 0): np.array([fourth])}
     drawn = Drawn(np.array([[total], [0.0], [0.0]]), powers, np.array([number]))
     nothing = np.zeros((3, 1)), drawn
     one = estimates("count", nothing, nothing, ratio, confidence, "aqp")

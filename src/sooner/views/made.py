@@ -10,13 +10,14 @@ from typing import Any
 from sooner.algebra.schema import Column
 from sooner.engine import binding
 from sooner.engine.lowering import lower
-from sooner.engine.view_rows import hashed, view_schema, write_rows
+from sooner.engine.view_rows import drawn_together, hashed, view_schema, write_rows
 from sooner.engine.writing import reservation
 from sooner.errors import SchemaChanged
 from sooner.storage.catalog import Catalog
 from sooner.storage.footers import facts_of
 from sooner.storage.records import Source, Table
 from sooner.storage.views import Refreshed, add_view, reflecting
+from sooner.views.choose_unit import Together
 from sooner.views.definition import Definition, as_text
 from sooner.views.form import Form
 from sooner.views.outliers import with_outliers
@@ -44,14 +45,14 @@ class Made:
         self, catalog: Catalog, name: str, reserved: Any, also: Any, replaced: bool
     ) -> Table:
         columns = _typed(self.columns)
-        facts = facts_of([file.path for file in self.files]) if self.files else None
+        facts = replace(facts_of([file.path for file in self.files]), rows=self.rows)
         return catalog.create_table(
             name,
             columns,
             self._form.key or (),
             Source("parquet", (self.directory,)),
             self.files,
-            facts=facts if facts is None else replace(facts, rows=self.rows),
+            facts=facts,
             replace=replaced,
             reserved=reserved.directories,
             hidden=self.hidden,
@@ -86,6 +87,9 @@ def create(
     with reservation(catalog, None) as reserved:
         made = Made(rows, form, definition.unit, reserved.directory("view"))
         known = {table.name.lower(): table for table in now}
+        if definition.unit is not None and set(definition.unit.columns) != set(form.key or ()):
+            shared = Together(*drawn_together(spark, made.directory, HASH))
+            definition = replace(definition, uneven=not shared.are_even)
         text = as_text(with_outliers(spark, definition, form, known))
 
         def also(connection: Any, table: Table) -> None:

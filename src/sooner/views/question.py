@@ -8,7 +8,19 @@ from typing import Literal, TypeAlias
 
 from sqlglot import exp
 
-from sooner.algebra import Aggregate, Filter, Item, Limit, Opaque, Project, Relation, Scan, Sort
+from sooner.algebra import (
+    Aggregate,
+    Filter,
+    Item,
+    Limit,
+    Opaque,
+    Project,
+    Relation,
+    Scan,
+    Sort,
+    SortKey,
+    walk,
+)
 from sooner.algebra.relation import aggregate_call
 from sooner.algebra.scalar import Scalar, all_of, column, is_column, to_sql
 from sooner.algebra.schema import Column
@@ -79,7 +91,7 @@ class Measure:
 class Question:
     """Aggregates of rows of a view by some of their columns; what is done with them is ``above``.
 
-    Without measures the rows themselves are asked for. ``plan`` is what gives either.
+    Without measures the rows themselves are asked for, in an ``order``. ``plan`` is what gives either.
     """
 
     rows: Relation
@@ -87,6 +99,7 @@ class Question:
     measures: tuple[Measure, ...]
     above: tuple[Relation, ...]
     plan: Relation
+    order: tuple[SortKey, ...] = ()
 
     def require_numbers(self, types: Mapping[str, str]) -> None:
         """Refuse aggregates that are no numbers, and groups that nothing here can tell apart."""
@@ -134,7 +147,10 @@ def question_of(plan: Relation, view: str) -> Question:
                 "LIMIT of rows: a row that is not in the sample may be among the first"
             )
         _require_rows(plan, view)
-        return Question(plan, (), (), (), plan)
+        rows, order = (plan.child, plan.by) if isinstance(plan, Sort) else (plan, ())
+        if any(isinstance(node, Sort) for node in walk(rows)):
+            raise CannotAnswer("rows in an order of what they do not show")
+        return Question(rows, (), (), (), plan, order)
     _require_rows(below.child, view)
     if not below.aggregates:
         raise CannotAnswer("DISTINCT: values that are not in the sample may be missing")

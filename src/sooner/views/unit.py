@@ -118,8 +118,13 @@ def _canonical(value: Scalar, kind: str) -> Scalar:
 
 
 def can_hash(type_: str | None) -> bool:
-    """Whether equal values of a type have one hash. Not floating numbers: 0.0 and -0.0 are equal."""
+    """Whether equal values of a type have one hash.
+
+    Not floating numbers, as 0.0 and -0.0 are equal, and not texts that are equal to a collation.
+    """
     known = str(type_)
+    if "collate" in known.lower():
+        return False
     return known in _WHOLE or known == "timestamp" or known.startswith(_AS_TEXT)
 
 
