@@ -86,6 +86,9 @@ SELECT id FROM p WHERE EXISTS (SELECT q.c + 1 AS a FROM q WHERE a > 1 AND q.id =
 SELECT id FROM p WHERE id IN (SELECT n AS a FROM (SELECT c AS n FROM q) WHERE a > 1)
 WITH a AS (SELECT id, c AS n FROM q) SELECT id FROM p WHERE id IN (SELECT n AS b FROM a WHERE b > 1)
 SELECT id FROM p WHERE a > (SELECT min(id) FROM q WHERE id >= 0) AND CAST(10 / a AS INT) >= 0
+SELECT id FROM p WHERE EXISTS (SELECT q.c + 1 AS a FROM q LEFT SEMI JOIN r ON q.id = r.k WHERE a > 1)
+SELECT id FROM (SELECT * FROM p WHERE a > (SELECT min(id) FROM q WHERE id >= 0)) WHERE 10 DIV a > 0
+SELECT a, sum(a) FROM p GROUP BY a HAVING sum(a) > (SELECT min(id) FROM q) AND 10 DIV sum(a) > 0
 SELECT id, row_number() OVER (ORDER BY id, a, b, d, x, s, t) AS n FROM p
 SELECT a, sum(b) FROM p GROUP BY ROLLUP (a)
 SELECT a, count(*) FROM p GROUP BY ALL

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyspark.sql.functions import udf
 
 import sooner
 from sooner.errors import (
@@ -52,7 +53,10 @@ LOOSE = {"x": [1, 2, 2], "y": [1.5, 2.5, 2.5]}
 def tables_of(spark: SparkSession, place: Path) -> Database:
     """A home with two tables that have a key and one that has none."""
     database = sooner.connect(place / "home", spark=spark, progress=False)
-    for name, columns in (("log", LOG), ("video", VIDEO), ("loose", LOOSE)):
+    spark.range(3).createOrReplaceTempView("of_spark")
+    spark.udf.register("another_each_time", udf(float, "double").asNondeterministic())
+    odd = {"id": [1], "__sign": [1]}
+    for name, columns in (("log", LOG), ("video", VIDEO), ("loose", LOOSE), ("odd", odd)):
         pq.write_table(pa.table(columns), place / f"{name}.parquet")
         key = () if name == "loose" else next(iter(columns))
         database.register(name, place / f"{name}.parquet", key=key)
@@ -151,6 +155,24 @@ BAD = {
         query("SELECT current_date() AS d, count(*) AS n FROM log"),
         NotSupported,
         LEAVE_OUT.format("current_date"),
+    ),
+    **{
+        call: Bad(query(f"SELECT sessionId, {call} AS x FROM log"), NotSupported, "Leave it out")
+        for call in (
+            "`now`()",
+            "to_date('now')",
+            "CAST('today' AS DATE)",
+            "reflect('java.util.UUID', 'randomUUID')",
+            "another_each_time(bytes)",
+        )
+    },
+    "a view of Spark's": Bad(
+        query("SELECT sessionId FROM log JOIN of_spark ON videoId = id", sample=None),
+        UnknownTable,
+        "'of_spark' is none.* Register it",
+    ),
+    "a table with a column of ours": Bad(
+        query("SELECT id FROM odd"), NotSupported, "column '__sign'.* renamed"
     ),
     "no key": Bad(
         query("SELECT x, y FROM loose"),

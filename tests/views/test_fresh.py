@@ -219,6 +219,48 @@ def test_rows_are_put_right_as_far_as_the_sample_goes(home: Database) -> None:
     assert len(found.remarks) == 3
 
 
+def test_rows_that_nobody_looked_at_are_told_apart(
+    small_spark: SparkSession, tmp_path: Path
+) -> None:
+    rows = "SELECT id, CAST(id AS DOUBLE) AS x FROM range(3000)"
+    small_spark.sql(rows).coalesce(1).write.parquet(str(tmp_path / "t"))
+    with sooner.connect(tmp_path / "home", spark=small_spark, progress=False) as database:
+        database.register("t", str(tmp_path / "t"), key="id")
+        view = database.view("v", "SELECT id, x FROM t", sample=0.2)
+        database.update("t", small_spark.sql("SELECT id, id + 10000.0D AS x FROM range(1500)"))
+        text = "SELECT id, x FROM {} WHERE x > 100 ORDER BY x DESC"
+        found = view.answer(text.format("v"))
+        values = found.to_arrow().column("x").to_pylist()
+        assert values == sorted(values, reverse=True) and max(values) > 10_000
+        truth = {
+            row["id"]: row["x"]
+            for row in database.sql("SELECT * FROM t").exact().to_arrow().to_pylist()
+        }
+        told = dict.fromkeys(Status, 0)
+        for row, status in zip(found.to_arrow().to_pylist(), found.status("x"), strict=True):
+            told[status] += 1
+            assert status is not Status.EXACT or row["x"] == truth[row["id"]]
+        assert 0 < told[Status.EXACT] < told[Status.SELECTED] and not found.final
+        first, *_, last = view.refresh_progress(text.format("v"))
+        assert last.final and not first.final
+        assert last.to_arrow().equals(database.sql(text.format("t")).exact().to_arrow())
+
+
+def test_groups_that_came_and_are_not_in_the_sample_are_told_of(
+    small_spark: SparkSession, tmp_path: Path
+) -> None:
+    small_spark.sql("SELECT id, id % 2 AS g FROM range(4000)").write.parquet(str(tmp_path / "t"))
+    with sooner.connect(tmp_path / "home", spark=small_spark, progress=False) as database:
+        database.register("t", str(tmp_path / "t"), key="id")
+        view = database.view("v", "SELECT id, g FROM t", sample=0.2)
+        database.insert("t", small_spark.sql("SELECT id, id AS g FROM range(10000, 10100)"))
+        found = view.answer("SELECT g, count(*) AS n FROM v GROUP BY g", estimator="corr")
+        shown = found.to_arrow().num_rows - 2
+        (note,) = [one for one in found.remarks if "more groups came" in one]
+        more = int(note.split()[1])
+        assert 0 < shown < 60 and abs(shown + more - 100) < 50
+
+
 def test_outliers_are_never_left_to_chance(home: Database) -> None:
     big = 10**9
     home.insert("log", [(90_000 + n, 5 + 7 * n, big + n) for n in range(20)])
