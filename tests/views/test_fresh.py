@@ -261,6 +261,24 @@ def test_groups_that_came_and_are_not_in_the_sample_are_told_of(
         assert 0 < shown < 60 and abs(shown + more - 100) < 50
 
 
+def test_winners_by_an_estimate_have_no_interval_and_counts_are_what_can_be(
+    small_spark: SparkSession, tmp_path: Path
+) -> None:
+    small_spark.sql("SELECT id, id % 30 AS g FROM range(9000)").write.parquet(str(tmp_path / "t"))
+    with sooner.connect(tmp_path / "home", spark=small_spark, progress=False) as database:
+        database.register("t", str(tmp_path / "t"), key="id")
+        view = database.view("v", "SELECT id, g FROM t", sample=0.2)
+        database.delete("t", [(one,) for one in range(9000) if one % 30 == 7 or one < 3000])
+        groups = "SELECT g, count(*) AS n FROM v GROUP BY g"
+        first = view.answer(f"{groups} ORDER BY n DESC LIMIT 3", estimator="aqp")
+        assert first.status("g") == first.status("n") == (Status.SELECTED,) * 3
+        assert "others may be" in first.remarks[0] and first.bounds["n"].low.null_count == 3
+        assert view.answer(f"{groups} ORDER BY g LIMIT 3").status("g") == (Status.EXACT,) * 3
+        for estimator in ("corr", "aqp"):
+            all_ = view.answer(groups, estimator=estimator)
+            assert all(low is None or low > 0 for low in all_.bounds["n"].low.to_pylist())
+
+
 def test_outliers_are_never_left_to_chance(home: Database) -> None:
     big = 10**9
     home.insert("log", [(90_000 + n, 5 + 7 * n, big + n) for n in range(20)])

@@ -22,7 +22,7 @@ from sooner.progressive.estimates import (
     certain_rows,
 )
 from sooner.statistics import simultaneous
-from sooner.statistics.arrays import Floats
+from sooner.statistics.arrays import Floats, in_type
 from sooner.statistics.intervals import Interval
 
 METHOD = "progressive"
@@ -101,14 +101,7 @@ def _values(column: Column, type_: pa.DataType) -> pa.ChunkedArray:
         return column.values.cast(type_)
     if not isinstance(column, Varying):
         return column.cast(type_)
-    return pa.chunked_array([_typed(column.theta[0], type_)])
-
-
-def _typed(values: Floats, type_: pa.DataType) -> pa.Array:
-    """Estimates in the type that the exact answer will have."""
-    if pa.types.is_integer(type_):
-        values = np.rint(values)
-    return pa.array(values, from_pandas=True).cast(type_, safe=False)
+    return pa.chunked_array([in_type(column.theta[0], type_)])
 
 
 def _uncertainty(

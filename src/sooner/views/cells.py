@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import pyarrow.compute as pc
 
 from sooner.algebra import Limit, Project, Relation, Sort
 from sooner.algebra.scalar import SortKey
-from sooner.statistics.arrays import Floats
+from sooner.statistics.arrays import Booleans, Floats
 from sooner.views.estimates import Estimates
 
 
@@ -24,6 +25,10 @@ class Cells:
         self.corrected: dict[str, Any] = {}
         # How likely a row is beyond a minimum or maximum.
         self.beyond: dict[str, Floats] = {}
+        # Whether estimates have chosen which rows are here: others may be the right ones.
+        self.chosen = False
+        # For every row, and for the end: whether the rows before it are so for certain, as they are ordered.
+        self._sure: Booleans = np.ones(rows + 1, np.bool_)
 
     def put(self, name: str, found: Estimates) -> None:
         """Add a column of estimates."""
@@ -41,6 +46,12 @@ class Cells:
         self.corrected = {name: by[places] for name, by in self.corrected.items()}
         self.beyond = {name: one[places] for name, one in self.beyond.items()}
         self.rows = len(places)
+        self._sure = np.ones(self.rows + 1, np.bool_)
+
+    def forget_ends(self) -> None:
+        """Take the intervals away."""
+        nothing = np.full(self.rows, np.nan)
+        self.ends = dict.fromkeys(self.ends, (nothing, nothing))
 
     def apply(self, node: Relation) -> None:
         """Do what a plan does after its aggregate: choose columns, order rows, leave some out."""
@@ -53,8 +64,10 @@ class Cells:
                 self.corrected = {new: self.corrected[old] for new, old in pairs}
                 self.beyond = {new: self.beyond[old] for new, old in pairs if old in self.beyond}
             case Limit():
-                end = None if node.count is None else node.offset + node.count
-                self.take(np.arange(self.rows)[node.offset : end])
+                first = min(node.offset, self.rows)
+                last = self.rows if node.count is None else min(first + node.count, self.rows)
+                self.chosen |= not (self._sure[first] and self._sure[last])
+                self.take(np.arange(first, last))
             case Sort():
                 places = np.arange(self.rows)
                 for key in reversed(
@@ -64,6 +77,25 @@ class Cells:
                     array = values if isinstance(values, pa.Array) else _array(values)
                     places = places[_order(array.take(pa.array(places)), key)]
                 self.take(places)
+                self._sure = self._surely_before(node.by)
+
+    def _surely_before(self, by: Sequence[SortKey]) -> Booleans:
+        """For every row, and for the end, whether the rows before it come before it whatever is true."""
+        sure = np.ones(self.rows + 1, np.bool_)
+        if self.rows == 0 or not any(key.scalar.name in self.ends for key in by):
+            return sure
+        name = by[0].scalar.name
+        if name in self.ends:
+            low, high = self.ends[name]
+            if not by[0].descending:
+                low, high = -high, -low
+            # Of ends that are not known it is never true.
+            largest_after = np.maximum.accumulate(high[::-1])[::-1]
+            sure[1:-1] = np.minimum.accumulate(low)[:-1] > largest_after[1:]
+        else:  # of groups that are alike in the first key estimates decide
+            place = np.asarray(pc.rank(self.values[name], tiebreaker="dense"))
+            sure[1:-1] = np.diff(place.astype(np.int64)) != 0
+        return sure
 
 
 def _array(values: Floats) -> pa.Array:
@@ -77,13 +109,6 @@ def _order(values: pa.Array, key: SortKey) -> Any:
     known, nulls = np.flatnonzero(~missing), np.flatnonzero(missing)
     ordered = known[np.asarray(pc.array_sort_indices(values.drop_null(), order=order))]
     return np.concatenate([nulls, ordered] if key.nulls_first else [ordered, nulls])
-
-
-def typed(values: Floats, type_: pa.DataType) -> pa.Array:
-    """Estimates in the type that the exact answer has."""
-    if pa.types.is_integer(type_):
-        values = np.rint(values)
-    return _array(values).cast(type_, safe=False)
 
 
 def floats(values: pa.ChunkedArray) -> Floats:

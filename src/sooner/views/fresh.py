@@ -18,8 +18,8 @@ from sooner.engine.view_totals import (
     view_totals,
 )
 from sooner.errors import CannotAnswer
-from sooner.statistics.arrays import Floats
-from sooner.views.cells import Cells, floats, typed
+from sooner.statistics.arrays import Floats, in_type
+from sooner.views.cells import Cells, floats
 from sooner.views.cleaned_sample import CHANGES, SAMPLE, WHOLE, CleanedSample
 from sooner.views.deltas import SIGN
 from sooner.views.estimates import (
@@ -52,6 +52,7 @@ _UNEVEN = (
     "?: some values of {} have far more rows than others, and a sample has all rows of one or none; "
     "with its whole key as sample_by they are drawn one by one"
 )
+_CHOSEN = "?: LIMIT takes the first rows by estimates; in truth others may be the first"
 _FEW = "?: too few changed rows in the sample to say how far off a value may be"
 
 
@@ -177,6 +178,7 @@ class Fresh:
             lighter,
             rows_each(stale[0], aqp.totals[0] - corr.totals[0]),
         )
+        found = _possible(found, function, certain[0] + aqp.totals[0])
         if not self._sample.is_uneven:
             return found
         nothing = np.full_like(found.value, np.nan)
@@ -211,16 +213,20 @@ class Fresh:
     def _finished(self, cells: Cells, schema: pa.Schema) -> Answer:
         arrays, uncertain = [], {}
         whole = self._sample.ratio >= 1
+        if cells.chosen and not whole:
+            cells.forget_ends()
         for field, (name, values) in zip(schema, cells.values.items(), strict=True):
             if name not in cells.ends:
                 arrays.append(pa.chunked_array([pa.array(values).cast(field.type)]))
+                if cells.chosen:
+                    nothing = pa.chunked_array([pa.nulls(cells.rows, field.type)])
+                    chosen = (Status.SELECTED,) * cells.rows
+                    uncertain[field.name] = Uncertainty(Bounds(nothing, nothing), chosen)
                 continue
             low, high = cells.ends[name]
-            arrays.append(pa.chunked_array([typed(np.asarray(values), field.type)]))
-            status = tuple(
-                Status.UNKNOWN if np.isnan(end) else Status.EXACT if whole else Status.ESTIMATE
-                for end in low
-            )
+            arrays.append(pa.chunked_array([in_type(np.asarray(values), field.type)]))
+            no_end = Status.SELECTED if cells.chosen else Status.UNKNOWN
+            status = tuple(no_end if np.isnan(end) else Status.ESTIMATE for end in low)
             ends = [pa.chunked_array([pa.array(end, from_pandas=True)]) for end in (low, high)]
             uncertain[field.name] = Uncertainty(Bounds(*ends), status)
         by = [bool(one) for each in cells.corrected.values() for one in each]
@@ -230,6 +236,8 @@ class Fresh:
             if name not in cells.beyond
         )
         notes = [self._why_unknown] if unknown and not whole else []
+        if cells.chosen and not whole:
+            notes.append(_CHOSEN)
         if cells.beyond and not whole:
             self._details["cantelli"] = {name: list(all_) for name, all_ in cells.beyond.items()}
             notes += _beyond(cells)
@@ -255,6 +263,16 @@ class Fresh:
         if self._sample.is_uneven and unit is not None:
             return _UNEVEN.format(", ".join(unit.columns))
         return _HEAVY if self._heavy else _FEW
+
+
+def _possible(found: Estimates, function: Function, seen: Floats) -> Estimates:
+    """Estimates without what cannot be: fewer rows than were ``seen``, or a spread below nothing."""
+    least = seen if function == "count" else np.zeros_like(seen) if is_spread(function) else None
+    if least is None:
+        return found
+    ends = (np.maximum(end, least) for end in (found.value, found.low, found.high))
+    value, low, high = ends
+    return replace(found, value=value, low=low, high=high)
 
 
 def _beyond(cells: Cells) -> list[str]:
