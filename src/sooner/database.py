@@ -482,7 +482,11 @@ class Database:
                 except QueryFailed as error:
                     if not _may_do_as_written(prepared, error):
                         raise
-                    yield self._exact(prepared)
+                    try:
+                        answer = self._exact(prepared)
+                    except QueryFailed:
+                        raise error from None  # it says where on the way
+                    yield answer
 
     def _open_progress(
         self, streaming: Streaming, prepared: Prepared, request: Request
