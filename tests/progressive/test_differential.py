@@ -46,8 +46,7 @@ def assert_well_formed(answers: list[Answer]) -> None:
     gives_up = any(pa.types.is_timestamp(t) and t.tz is None for t in last.types)
     assert len(methods) == 1 or gives_up, f"gave up on the way: {methods}"
     for answer in answers:
-        assert answer.to_arrow().schema.names == last.names
-        assert answer.to_arrow().schema.types == last.types
+        assert answer.to_arrow().schema == last
         for name, column in answer.uncertain.items():
             rows = answer.to_arrow().num_rows
             assert len(column.status) == rows, name

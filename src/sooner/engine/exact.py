@@ -63,7 +63,14 @@ def collect(
     bar: bool | None,
     group: str | None = None,
 ) -> pa.Table:
-    """Run a DataFrame in a job group, by default one of its own; the rows under the contract's names."""
+    """Run a DataFrame in a job group, by default one of its own; the rows under the contract's names.
+
+    Any column may have nulls, as on the way to an answer: all answers to a query have one schema.
+    """
     with plain_errors(), job_group(spark, description, bar, group):
         table = frame.toArrow()
-    return table.rename_columns([column.name for column in columns])
+    fields = [
+        field.with_name(column.name).with_nullable(True)
+        for field, column in zip(table.schema, columns, strict=True)
+    ]
+    return pa.Table.from_arrays(table.columns, schema=pa.schema(fields))
