@@ -347,24 +347,6 @@ CASES = [
         """,
     ),
     (
-        "plain_using",
-        "SELECT a, c FROM t JOIN u USING (a) WHERE a > 1",
-        """
-        Project [a AS a_3, c]
-          Filter a > 1
-            Join inner on a = a_2
-              Scan t [a, b, s]
-              Scan u [a AS a_2, c]
-        """,
-    ),
-    (
-        "plain_using",
-        "SELECT coalesce(u.a, t.a) AS x FROM t LEFT JOIN u ON t.a = u.a",
-        "",
-    ),
-    ("plain_using", "SELECT a FROM t FULL JOIN u USING (a)", ""),
-    ("plain_using", "SELECT coalesce(t.a, u.c) AS x FROM t JOIN u ON t.a = u.a", ""),
-    (
         "prune_columns",
         "SELECT a FROM t ORDER BY b LIMIT 2",
         """

@@ -601,7 +601,7 @@ CASES: dict[str, tuple[str, str]] = {
     "using": (
         "SELECT a, c FROM t JOIN u USING (a)",
         plan("""
-        Project [COALESCE(a, a_2) AS a_3, c]
+        Project [a, c]
           Join inner on a = a_2
             Scan t [a, b, s]
             Scan u [a AS a_2, c]
@@ -610,8 +610,48 @@ CASES: dict[str, tuple[str, str]] = {
     "using, all columns": (
         "SELECT * FROM t LEFT JOIN u USING (a)",
         plan("""
-        Project [COALESCE(a, a_2) AS a_3, b, s, c]
+        Project [a, b, s, c]
           Join left on a = a_2
+            Scan t [a, b, s]
+            Scan u [a AS a_2, c]
+        """),
+    ),
+    "using, the side that keeps its rows": (
+        "SELECT a, c FROM t RIGHT JOIN u USING (a) JOIN t AS v USING (a)",
+        plan("""
+        Project [a_2, c]
+          Join inner on a_2 = a_3
+            Join right on a = a_2
+              Scan t [a, b, s]
+              Scan u [a AS a_2, c]
+            Scan t [a AS a_3, b AS b_2, s AS s_2]
+        """),
+    ),
+    "using, both sides keep theirs": (
+        "SELECT a FROM t FULL JOIN u USING (a) LEFT JOIN t AS v USING (a)",
+        plan("""
+        Project [COALESCE(a, a_2) AS a_4]
+          Join left on COALESCE(a, a_2) = a_3
+            Join full on a = a_2
+              Scan t [a, b, s]
+              Scan u [a AS a_2, c]
+            Scan t [a AS a_3, b AS b_2, s AS s_2]
+        """),
+    ),
+    "using, and what the user wrote": (
+        "SELECT coalesce(t.a, u.a, a) AS x, t.a FROM t RIGHT JOIN u USING (a)",
+        plan("""
+        Project [COALESCE(a, a_2, a_2) AS x, a]
+          Join right on a = a_2
+            Scan t [a, b, s]
+            Scan u [a AS a_2, c]
+        """),
+    ),
+    "natural join": (
+        "SELECT * FROM t NATURAL RIGHT JOIN u",
+        plan("""
+        Project [a_2, b, s, c]
+          Join right on a = a_2
             Scan t [a, b, s]
             Scan u [a AS a_2, c]
         """),

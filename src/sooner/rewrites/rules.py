@@ -6,7 +6,6 @@ from sooner.rewrites.factor_disjunctions import factor_disjunctions
 from sooner.rewrites.factor_unions import factor_unions
 from sooner.rewrites.order_joins import order_joins
 from sooner.rewrites.outer_to_inner import outer_to_inner
-from sooner.rewrites.plain_using import plain_using
 from sooner.rewrites.prune_columns import prune_columns
 from sooner.rewrites.push_down_filters import push_down_filters
 from sooner.rewrites.reduce_groups import reduce_groups
@@ -17,8 +16,6 @@ RULES: tuple[Rule, ...] = (
     Rule("factor_disjunctions", factor_disjunctions),
     # Before the filters move: a filter that turns an outer join inner still stands right above it.
     Rule("outer_to_inner", outer_to_inner),
-    # After outer joins have turned inner, and before the filters move: both tell plain columns apart.
-    Rule("plain_using", plain_using),
     Rule("push_down_filters", push_down_filters),
     # After the filters have become join conditions: they say which inputs belong together.
     Rule("order_joins", order_joins),

@@ -12,6 +12,7 @@ from sqlglot.schema import MappingSchema
 
 from sooner.algebra.schema import Schema
 from sooner.sql.untranslatable import Untranslatable
+from sooner.sql.using import joins_by_name, mark_using, resolve_using
 
 
 def qualify(query: exp.Query, schemas: Mapping[str, Schema]) -> exp.Query:
@@ -26,9 +27,11 @@ def qualify(query: exp.Query, schemas: Mapping[str, Schema]) -> exp.Query:
         table: {column.name.lower(): column.type for column in schema}
         for table, schema in schemas.items()
     }
+    query = query.copy()
+    by_name = mark_using(query)
     try:
         qualified = sqlglot_qualify(
-            query.copy(),
+            query,
             dialect="spark",
             schema=MappingSchema(known, dialect="spark", normalize=False),  # names are no SQL
             validate_qualify_columns=False,
@@ -36,6 +39,8 @@ def qualify(query: exp.Query, schemas: Mapping[str, Schema]) -> exp.Query:
         )
     except (OptimizeError, SchemaError, SqlglotParseError) as error:
         raise Untranslatable(f"names that cannot be resolved ({error})") from error
+    if by_name:
+        resolve_using(qualified)
     for node in qualified.walk():
         node._meta = None  # places in the text: half of what it takes to copy a scalar
     return qualified
@@ -78,10 +83,10 @@ def _refuse_captured(
 
 def _refuse_stars_of_using(select: exp.Select) -> None:
     """In ``t.*`` Spark puts the columns that tables are joined by first, which sqlglot does not."""
-    if any(join.args.get("using") for join in select.args.get("joins") or []):
+    if any(joins_by_name(join) for join in select.args.get("joins") or []):
         for item in select.expressions:
             if isinstance(item, exp.Column) and isinstance(item.this, exp.Star):
-                raise Untranslatable(f"{item.sql('spark')} with JOIN … USING")
+                raise Untranslatable(f"{item.sql('spark')} with JOIN … USING or NATURAL JOIN")
 
 
 def _is_column_named(scalar: exp.Expr, name: str) -> bool:
