@@ -28,7 +28,7 @@ def mark_using(query: exp.Query) -> bool:
             join.meta[_USING] = found = True
     if found:
         for node in query.find_all(exp.Coalesce, exp.Column):
-            if isinstance(node, exp.Coalesce) or node.table:
+            if isinstance(node, exp.Coalesce) or node.text("table"):
                 node.meta[_WRITTEN] = True
     return found
 
