@@ -17,6 +17,7 @@ CASES = [
         "SELECT a FROM t WHERE a IN (SELECT d AS b FROM (SELECT c AS d FROM u) WHERE b > 1)",
         "in WHERE",
     ),
+    ("SELECT a FROM t WHERE a NOT IN ((SELECT c FROM u))", "a list of one value"),
     ("SELECT a - INTERVAL 1 YEAR 2 MONTHS AS x FROM t", "several units"),
     ("SELECT a FROM t WHERE a > (SELECT min(c) FROM u) AND 10 DIV a > 0", "may fail"),
     ("SELECT 10L AS x FROM t", "type letter"),

@@ -55,6 +55,7 @@ def parse(text: str) -> exp.Query:
         raise Untranslatable("literals with a type letter (10L, 1.5BD, r'…')", statement)
     _refuse_chains(statement)
     _refuse_several_units(statement)
+    _refuse_lists_of_one(statement)
     return statement
 
 
@@ -77,6 +78,14 @@ def _refuse_several_units(statement: exp.Query) -> None:
             added.expression, exp.Interval | exp.Add
         ):
             raise Untranslatable("an interval of several units", statement)
+
+
+def _refuse_lists_of_one(statement: exp.Query) -> None:
+    """To Spark ``IN ((SELECT …))`` is a list of one value, NULL of no rows; to sqlglot it is all the rows."""
+    for test in statement.find_all(exp.In):
+        query = test.args.get("query")
+        if query is not None and isinstance(query.this, exp.Subquery):
+            raise Untranslatable("IN ((SELECT …)), a list of one value", statement)
 
 
 def _refuse_frequencies(text: str, statement: exp.Query) -> None:
