@@ -116,6 +116,7 @@ SELECT t + INTERVAL '1' MONTH, t - DATE '2020-01-01', year(t), quarter(t), extra
 SELECT p.* FROM p, q, r WHERE p.id = r.k AND r.a = q.c
 SELECT x.id FROM p AS x LEFT JOIN q AS y ON x.id = y.id LEFT JOIN r ON r.a = y.c WHERE r.k = 1
 SELECT P.ID, Q.S FROM P JOIN Q ON p.Id = q.iD
+FROM p |> SELECT id |> ORDER BY id |> LIMIT 3 |> AGGREGATE count(*)
 SELECT id FROM p -- a comment ; with a semicolon
 SELECT 1 AS one
 VALUES (1, 'a'), (2, 'b')

@@ -18,6 +18,8 @@ CASES = [
         "in WHERE",
     ),
     ("SELECT a FROM t WHERE a NOT IN ((SELECT c FROM u))", "a list of one value"),
+    ("FROM t |> LIMIT 3 |> AGGREGATE count(*) AS n", "|>"),
+    ("SELECT a FROM t |> UNION ALL SELECT c FROM u", "|>"),
     ("SELECT a - INTERVAL 1 YEAR 2 MONTHS AS x FROM t", "several units"),
     ("SELECT a FROM t WHERE a > (SELECT min(c) FROM u) AND 10 DIV a > 0", "may fail"),
     ("SELECT 10L AS x FROM t", "type letter"),

@@ -34,6 +34,10 @@ def parse(text: str) -> exp.Query:
     Raises ``Untranslatable`` where sqlglot cannot read the text (Spark still might), and
     ``NotSupported`` for statements that are not queries.
     """
+    bare = _STRING.sub("''", text)
+    if "|>" in bare:
+        # sqlglot applies one operator where another has to be done first: a LIMIT after the count.
+        raise Untranslatable("the operator |>")
     try:
         parsed = sqlglot.parse(without_doubled_quotes(text), read="spark")
         statements = [s for s in parsed if s is not None and not isinstance(s, exp.Semicolon)]
@@ -50,7 +54,6 @@ def parse(text: str) -> exp.Query:
         raise Untranslatable("a query that is not a SELECT")
     if statement.find(exp.Quantile):
         _refuse_frequencies(text, statement)
-    bare = _STRING.sub("''", text)
     if _SUFFIXED_NUMBER.search(bare) or _RAW_STRING.search(bare):
         raise Untranslatable("literals with a type letter (10L, 1.5BD, r'…')", statement)
     _refuse_chains(statement)
