@@ -20,6 +20,10 @@ CASES = [
     ("SELECT a FROM t WHERE a NOT IN ((SELECT c FROM u))", "a list of one value"),
     ("FROM t |> LIMIT 3 |> AGGREGATE count(*) AS n", "|>"),
     ("SELECT a FROM t |> UNION ALL SELECT c FROM u", "|>"),
+    (
+        "SELECT a FROM t WHERE EXISTS (SELECT 1 FROM (SELECT struct(c AS a) AS t FROM u) WHERE t.a > 1)",
+        "both a column and a table",
+    ),
     ("SELECT a - INTERVAL 1 YEAR 2 MONTHS AS x FROM t", "several units"),
     ("SELECT a FROM t WHERE a > (SELECT min(c) FROM u) AND 10 DIV a > 0", "may fail"),
     ("SELECT 10L AS x FROM t", "type letter"),

@@ -23,6 +23,7 @@ def qualify(query: exp.Query, schemas: Mapping[str, Schema]) -> exp.Query:
     for select in query.find_all(exp.Select):
         _refuse_shadowing(select, schemas)
         _refuse_stars_of_using(select)
+    _refuse_fields(query, schemas)
     known: dict[str, object] = {
         table: {column.name.lower(): column.type for column in schema}
         for table, schema in schemas.items()
@@ -89,18 +90,31 @@ def _refuse_stars_of_using(select: exp.Select) -> None:
                 raise Untranslatable(f"{item.sql('spark')} with JOIN … USING or NATURAL JOIN")
 
 
+def _refuse_fields(query: exp.Query, schemas: Mapping[str, Schema]) -> None:
+    """In ``v.a`` Spark takes v for a column with fields before it takes it for a table of a query around."""
+    with_fields = {
+        table: tuple(column for column in schema if "<" in (column.type or "<"))
+        for table, schema in schemas.items()
+    }
+    for column in query.find_all(exp.Column):
+        name = column.table.lower()
+        select = column.find_ancestor(exp.Select) if name else None
+        while select and name not in {one.alias_or_name.lower() for one in _sources(select)}:
+            if name in {one.lower() for one in _input_columns(select, with_fields)}:
+                raise Untranslatable(f"the name {name}, which is both a column and a table")
+            select = select.find_ancestor(exp.Select)
+
+
 def _is_column_named(scalar: exp.Expr, name: str) -> bool:
     return isinstance(scalar, exp.Column) and scalar.name.lower() == name.lower()
 
 
 def _certain_columns(select: exp.Select, schemas: Mapping[str, Schema]) -> set[str]:
     """Names that the sources of a SELECT have without doubt; SEMI and ANTI joins add none."""
-    clause = select.args.get("from_")
-    sources = [clause.this] if clause else []
-    joins = select.args.get("joins") or []
-    sources += [join.this for join in joins if join.kind not in ("SEMI", "ANTI")]
     found: set[str] = set()
-    for source in sources:
+    for source in _sources(select):
+        if isinstance(source.parent, exp.Join) and source.parent.kind in ("SEMI", "ANTI"):
+            continue
         alias = source.args.get("alias")
         if alias and alias.columns:
             found |= {identifier.name.lower() for identifier in alias.columns}
@@ -109,6 +123,12 @@ def _certain_columns(select: exp.Select, schemas: Mapping[str, Schema]) -> set[s
         elif isinstance(source, exp.Table):
             found |= _columns_of_table(source, schemas)
     return found
+
+
+def _sources(select: exp.Select) -> list[exp.Expr]:
+    clause = select.args.get("from_")
+    sources = [clause.this] if clause else []
+    return sources + [join.this for join in select.args.get("joins") or []]
 
 
 def _columns_of_table(table: exp.Table, schemas: Mapping[str, Schema]) -> set[str]:
@@ -125,10 +145,7 @@ def _columns_of_table(table: exp.Table, schemas: Mapping[str, Schema]) -> set[st
 def _input_columns(select: exp.Select, schemas: Mapping[str, Schema]) -> set[str]:
     """All names that the sources of a SELECT could offer; more than there are does no harm."""
     found: set[str] = set()
-    clause = select.args.get("from_")
-    sources = [clause.this] if clause else []
-    sources += [join.this for join in select.args.get("joins") or []]
-    for source in sources:
+    for source in _sources(select):
         for table in source.find_all(exp.Table):
             found |= {column.name for column in schemas.get(table.name.lower(), ())}
         for inner in source.find_all(exp.Select):
