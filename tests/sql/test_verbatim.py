@@ -18,6 +18,7 @@ CASES = [
         "in WHERE",
     ),
     ("SELECT a FROM t WHERE a NOT IN ((SELECT c FROM u))", "a list of one value"),
+    ("SELECT a FROM t -- from C:\\\nWHERE a > 1", "comment that goes on"),
     ("FROM t |> LIMIT 3 |> AGGREGATE count(*) AS n", "|>"),
     ("SELECT a FROM t |> UNION ALL SELECT c FROM u", "|>"),
     (

@@ -25,6 +25,7 @@ _TESTS += (exp.GTE, exp.Between, exp.In, exp.Is, exp.Like, exp.ILike, exp.Regexp
 # sqlglot turns suffixed numbers (10L, 1.5BD) into casts with types of its own choosing.
 _SUFFIXED_NUMBER = re.compile(r"(?<![\w.`])\d+\.?\d*(?:[eE][+-]?\d+)?(?:BD|[LSYFDlsyfd]|bd)\b")
 _STRING = re.compile(r"'(?:[^'\\]|\\.|'')*'|\"(?:[^\"\\]|\\.|\"\")*\"|`[^`]*`", re.DOTALL)
+_CONTINUED_COMMENT = re.compile(r"--[^\n]*\\\n")
 _RAW_STRING = re.compile(r"(?<!\w)[rR]['\"]")
 
 
@@ -34,10 +35,11 @@ def parse(text: str) -> exp.Query:
     Raises ``Untranslatable`` where sqlglot cannot read the text (Spark still might), and
     ``NotSupported`` for statements that are not queries.
     """
-    bare = _STRING.sub("''", text)
-    if "|>" in bare:
-        # sqlglot applies one operator where another has to be done first: a LIMIT after the count.
+    # sqlglot makes one SELECT of operators that follow one another: a LIMIT comes after the count.
+    if "|>" in text:
         raise Untranslatable("the operator |>")
+    if _CONTINUED_COMMENT.search(text):
+        raise Untranslatable("a comment that goes on after a \\ at the end of its line")
     try:
         parsed = sqlglot.parse(without_doubled_quotes(text), read="spark")
         statements = [s for s in parsed if s is not None and not isinstance(s, exp.Semicolon)]
@@ -54,6 +56,7 @@ def parse(text: str) -> exp.Query:
         raise Untranslatable("a query that is not a SELECT")
     if statement.find(exp.Quantile):
         _refuse_frequencies(text, statement)
+    bare = _STRING.sub("''", text)
     if _SUFFIXED_NUMBER.search(bare) or _RAW_STRING.search(bare):
         raise Untranslatable("literals with a type letter (10L, 1.5BD, r'…')", statement)
     _refuse_chains(statement)
