@@ -25,6 +25,7 @@ CASES = [
         "SELECT a FROM t WHERE EXISTS (SELECT 1 FROM (SELECT struct(c AS a) AS t FROM u) WHERE t.a > 1)",
         "both a column and a table",
     ),
+    ("SELECT interval + 1 AS x FROM t", "without a unit"),
     ("SELECT a - INTERVAL 1 YEAR 2 MONTHS AS x FROM t", "several units"),
     ("SELECT a FROM t WHERE a > (SELECT min(c) FROM u) AND 10 DIV a > 0", "may fail"),
     ("SELECT 10L AS x FROM t", "type letter"),

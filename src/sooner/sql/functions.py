@@ -158,6 +158,8 @@ def require_allowed(scalar: Scalar) -> None:
             raise Untranslatable("* among the arguments of a function")
         if isinstance(node, exp.DataType) and node.this not in _TYPES:
             raise Untranslatable(f"the type {node.sql('spark')}")
+        if isinstance(node, exp.Interval) and node.args.get("unit") is None:
+            raise Untranslatable("an interval without a unit")  # it may be a column called interval
         if isinstance(node, exp.TsOrDsToDate) and not isinstance(node.parent, _DATE_PARTS):
             raise Untranslatable("the function to_date")
 
