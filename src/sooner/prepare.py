@@ -82,6 +82,7 @@ def prepare(
     for name in names:
         if name not in known:
             obstacle = f"the table {name}, which is not registered"
+            names += [one for one in binding.read_by(spark, name) if one not in names]
     with binding.lock:
         tables = _bound(bind, [name for name in names if name in known], must=read is not None)
         columns = contract(spark, text, known, maps)

@@ -270,3 +270,23 @@ def test_a_table_that_is_not_registered(database: Database) -> None:
         assert "not registered" in frame.explain()
     finally:
         database.spark.catalog.dropTempView("theirs")
+
+
+def test_a_view_of_the_users_own_over_a_table_shows_its_changes(
+    database: Database, tmp_path: Path
+) -> None:
+    database.register("t", write(tmp_path / "a.parquet", id=[1]), key="id")
+    assert rows(database, "SELECT * FROM t") == [(1,)]
+    for name, below in (("theirs", "t"), ("above", "theirs")):
+        database.spark.sql(f"CREATE TEMPORARY VIEW {name} AS SELECT id FROM {below}")
+    try:
+        frame = database.sql("SELECT id FROM above")
+        assert frame.exact().as_of == {"t": 1}
+        database.insert("t", [(2,)])
+        for one in (frame, database.sql("SELECT id FROM above")):
+            answer = one.exact()
+            assert answer.to_arrow().num_rows == 2
+            assert answer.as_of == {"t": 2}
+    finally:
+        for name in ("theirs", "above"):
+            database.spark.catalog.dropTempView(name)

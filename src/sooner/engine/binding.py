@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -45,6 +46,18 @@ def unbind(spark: SparkSession, name: str) -> None:
     if _bound.pop((id(spark), name.lower()), None) is not None:
         del _rows[id(spark), name.lower()]
         spark.catalog.dropTempView(name)
+
+
+def read_by(spark: SparkSession, view: str) -> list[str]:
+    """What the text of a temporary view of the user's reads; Spark resolves it anew in every query."""
+    found: Any = spark._jsparkSession.sessionState().catalog().getTempView(view)
+    if found.isEmpty():
+        return []
+    names = found.get().desc().viewReferredTempViewNames().iterator()
+    read = []
+    while names.hasNext():
+        read.append(names.next().mkString(".").lower())
+    return read
 
 
 @contextmanager
