@@ -40,6 +40,15 @@ def test_partials_of_an_aggregate(text: str, partials: list[str]) -> None:
     assert [part.scalar.sql("spark") for part in found.partials] == partials
 
 
+@pytest.mark.parametrize("text", ["avg(a)", "stddev(a)"])
+def test_what_is_counted_is_what_is_averaged(text: str) -> None:
+    """Where Spark is not strict it averages texts, and those that are no number do not count."""
+    found = accumulator(item(text), pa.float64())
+    assert found is not None
+    (counted,) = (p.scalar for p in found.partials if isinstance(p.scalar, sqlglot.exp.Count))
+    assert counted.sql("spark") == "COUNT(CAST(a AS DOUBLE))"
+
+
 @pytest.mark.parametrize(
     "text", ["count(DISTINCT a)", "sum(DISTINCT a)", "collect_list(a)", "max_by(a, b)"]
 )

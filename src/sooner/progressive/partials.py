@@ -141,7 +141,8 @@ def accumulator(item: Item, type_: pa.DataType | None = None) -> Accumulator | N
             # Spark averages whole numbers as floating ones: their sum may be too large for a whole one.
             floating = type_ is not None and pa.types.is_floating(type_)
             summed = exp.cast(of.copy(), "double", dialect="spark") if floating else of.copy()
-            total, count = exp.Sum(this=summed), exp.Count(this=of.copy(), big_int=True)
+            # Of the summed values: where Spark is not strict, a text that is no number becomes NULL.
+            total, count = exp.Sum(this=summed), exp.Count(this=summed.copy(), big_int=True)
             both = (part(0, total), part(1, count))
             return Accumulator(item.name, both, ("sum", "sum"), _average, _ratio, combine=_quotient)
         case exp.Min() | exp.Max() if len(call.args.get("expressions") or ()) == 0:

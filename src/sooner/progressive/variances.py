@@ -71,7 +71,7 @@ def spread_parts(of: Scalar) -> tuple[Scalar, Scalar, Scalar]:
     """What to compute of the rows of a part: they become doubles, as Spark makes them for a variance."""
     value = exp.cast(of.copy(), "double", dialect="spark")
     return (
-        exp.Count(this=of.copy(), big_int=True),
+        exp.Count(this=value.copy(), big_int=True),
         exp.Avg(this=value.copy()),
         exp.VariancePop(this=value.copy()),
     )
