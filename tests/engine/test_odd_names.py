@@ -97,6 +97,15 @@ def test_frames_of_two_databases_do_not_meet(small_spark: SparkSession, tmp_path
         ("spark.sql.parser.escapedStringLiterals", r"SELECT count(*) AS n FROM t WHERE s = '\a'"),
         ("spark.sql.caseSensitive", "WITH T AS (SELECT 1 AS a) SELECT count(*) AS n FROM t"),
         ("spark.sql.legacy.consecutiveStringLiterals.enabled", "SELECT 'a''b' AS n FROM t"),
+        (
+            "spark.sql.ansi.relationPrecedence",
+            "SELECT count(*) AS n FROM t, t AS u FULL JOIN t AS v ON u.t = 1",
+        ),
+        (
+            "spark.sql.timestampType=TIMESTAMP_NTZ",
+            "SELECT count(*) AS n FROM t"
+            " WHERE TIMESTAMP '2020-01-01 02:00:00+02:00' = TIMESTAMP '2020-01-01 00:00:00Z'",
+        ),
     ],
 )
 def test_a_session_that_reads_otherwise_is_asked_itself(
@@ -105,7 +114,8 @@ def test_a_session_that_reads_otherwise_is_asked_itself(
     pq.write_table(pa.table({"s": ["a", "s", r"\a"], "t": [1, 2, 3]}), tmp_path / "t.parquet")
     with sooner.connect(tmp_path / "home", spark=small_spark, progress=False) as db:
         db.register("t", tmp_path / "t.parquet")
-        small_spark.conf.set(setting, "true")
+        setting, _, value = setting.partition("=")
+        small_spark.conf.set(setting, value or "true")
         try:
             found = db.sql(text).exact()
             assert (

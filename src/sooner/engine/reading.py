@@ -13,6 +13,8 @@ _SETTINGS = {
 }
 _ORDINALS = {"spark.sql.orderByOrdinal": exp.Order, "spark.sql.groupByOrdinal": exp.Group}
 _PRECEDENCE = "spark.sql.legacy.setopsPrecedence.enabled"
+_COMMAS = "spark.sql.ansi.relationPrecedence"
+_TIMES = "spark.sql.timestampType"
 
 
 def read_otherwise(spark: SparkSession, text: str, tree: exp.Query) -> str | None:
@@ -29,6 +31,12 @@ def read_otherwise(spark: SparkSession, text: str, tree: exp.Query) -> str | Non
             return f"the setting {setting} of this Spark session"
     if tree.find(exp.Intersect) and spark.conf.get(_PRECEDENCE, "false") == "true":
         return f"the setting {_PRECEDENCE} of this Spark session"
+    joins = (one.args.get("joins") or () for one in tree.find_all(exp.Select) if "," in text)
+    if any(len(one) > 1 for one in joins) and spark.conf.get(_COMMAS, "false") == "true":
+        return f"the setting {_COMMAS} of this Spark session"
+    # There a TIMESTAMP '…' with a zone in it is of another type than one without.
+    if "timestamp" in text.lower() and spark.conf.get(_TIMES) == "TIMESTAMP_NTZ":
+        return f"the setting {_TIMES} of this Spark session"
     # IN compares unlike types by other rules than = does where Spark is not strict.
     asks = any(one.args.get("query") for one in tree.find_all(exp.In))
     if asks and spark.conf.get("spark.sql.ansi.enabled", "true") == "false":
