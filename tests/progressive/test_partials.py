@@ -13,7 +13,7 @@ from sooner.algebra import Aggregate, Column, Item, Scan
 from sooner.progressive.estimates import Extreme, Varying
 from sooner.progressive.partials import Scaling, accumulator
 from sooner.progressive.parts import State
-from sooner.progressive.states import Kept
+from sooner.progressive.states import Kept, SumTooLarge
 from sooner.storage.layout import REPLICATE
 
 
@@ -103,6 +103,19 @@ def test_batches_merge_by_group_and_replicate() -> None:
     state.add(batch(k=["a", "a", None], **{REPLICATE: [0, 1, 3]}, a0__0=[1, 2, 7], a1__0=[9, 2, 7]))
     exact = {row["k"]: (row["a0"], row["a1"]) for row in state.exact().to_pylist()}
     assert exact == {"a": (8, 9), "b": (None, 1), None: (7, 7)}
+
+
+def test_a_sum_of_decimals_that_is_too_large_is_told() -> None:
+    """Arrow goes on adding beyond 38 digits, and beyond 128 bits it starts again."""
+    most, type_ = Decimal(9 * 10**37), pa.decimal128(38)
+    for count, fits in ((1, True), (2, False), (4, False)):
+        state = kept((), "sum(v)")
+        state.add(batch(**{REPLICATE: [0] * count}, a0__0=pa.array([most] * count, type_)))
+        if fits:
+            assert state.table.column("a0__0").to_pylist() == [most]
+        else:
+            with pytest.raises(SumTooLarge):
+                state.merged(state.table, ())
 
 
 def test_estimates_scale_totals_and_leave_extremes() -> None:

@@ -314,20 +314,24 @@ def nullable(table: pa.Table) -> pa.Table:
 
 
 def _widened(table: pa.Table, merges: Sequence[tuple[str, str]]) -> pa.Table:
-    """Whole numbers to be summed in a type that their sum fits: it is cast back, or too large."""
+    """Numbers to be summed in a type that their sum fits: it is cast back, or too large."""
     for name, merge in merges:
         values = table.column(name)
-        if merge == "sum" and pa.types.is_integer(values.type) and not _sum_fits(values):
+        whole, decimal = pa.types.is_integer(values.type), pa.types.is_decimal(values.type)
+        if merge == "sum" and (whole or decimal) and not _sum_fits(values):
+            wide = pa.decimal256(76, values.type.scale) if decimal else pa.decimal128(38)
             place = table.column_names.index(name)
-            table = table.set_column(place, name, values.cast(pa.decimal128(38)))
+            table = table.set_column(place, name, values.cast(wide))
     return table
 
 
 def _sum_fits(values: pa.ChunkedArray) -> bool:
-    """Whether no sum of some of these whole numbers is too large for 64 bits; decimals are slow."""
+    """Whether no sum of some of these numbers is too large for their type; wider ones are slow."""
     ends = pc.min_max(values).as_py()
     furthest = max(abs(ends["min"] or 0), abs(ends["max"] or 0))
-    return bool(furthest * len(values) < 2**63)
+    type_ = values.type
+    limit = 10 ** (type_.precision - type_.scale) if pa.types.is_decimal(type_) else 2**63
+    return bool((int(furthest) + 1) * len(values) < limit)
 
 
 def _narrowed(values: pa.ChunkedArray, type_: pa.DataType) -> pa.ChunkedArray:
