@@ -19,6 +19,7 @@ CASES = [
     ),
     ("SELECT a FROM t WHERE a NOT IN ((SELECT c FROM u))", "a list of one value"),
     ("SELECT a FROM t -- from C:\\\nWHERE a > 1", "comment that goes on"),
+    ("SELECT a FROM t WHERE s = '${spark.app.name}'", "the value of a setting"),
     ("FROM t |> LIMIT 3 |> AGGREGATE count(*) AS n", "|>"),
     ("SELECT a FROM t |> UNION ALL SELECT c FROM u", "|>"),
     (

@@ -38,6 +38,8 @@ def parse(text: str) -> exp.Query:
     # sqlglot makes one SELECT of operators that follow one another: a LIMIT comes after the count.
     if "|>" in text:
         raise Untranslatable("the operator |>")
+    if "${" in text:
+        raise Untranslatable("${…}, for which Spark puts the value of a setting")
     if _CONTINUED_COMMENT.search(text):
         raise Untranslatable("a comment that goes on after a \\ at the end of its line")
     try:
