@@ -373,7 +373,7 @@ class Database:
 
     def _bind(self, name: str) -> Table:
         table = self._fresh(name)
-        binding.bind(self.spark, str(self._home.path), table)
+        binding.bind(self.spark, self._catalog, table)
         return table
 
     def _require_no_view(self, name: str, instead: str) -> None:
@@ -428,7 +428,7 @@ class Database:
                 tables = [self._bind(name) for name in prepared.tables]
             else:
                 for table in tables:
-                    binding.bind(self.spark, str(self._home.path), table)
+                    binding.bind(self.spark, self._catalog, table)
             versions = {table.name: table.version for table in tables}
             with plain_errors(prepared.text):
                 frame = lower(self.spark, prepared.plan)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyspark.sql import SparkSession
 
 import sooner
 from sooner import CatalogError, Database, InvalidArgument, MissingFile, SoonerError
@@ -259,6 +261,37 @@ def test_a_view_of_the_users_own_is_not_replaced(database: Database, tmp_path: P
     finally:
         spark.catalog.dropTempView("mine")
     assert rows(database, "SELECT * FROM mine") == [(1,)]
+
+
+def test_a_view_of_the_users_own_is_not_read_instead(database: Database, tmp_path: Path) -> None:
+    """Nor does one that is made, or dropped, after the table was read."""
+    spark = database.spark
+    database.register("later", write(tmp_path / "a.parquet", id=[1]))
+    frame = database.sql("SELECT * FROM later")
+    assert frame.exact().to_arrow().num_rows == 1
+    spark.range(3).createOrReplaceTempView("later")
+    try:
+        with pytest.raises(CatalogError, match="later"):
+            frame.exact()
+        with pytest.raises(CatalogError, match="later"):
+            database.sql("SELECT * FROM later")
+        database.drop("later")
+        assert spark.table("later").count() == 3
+        database.register("later", "later", key="id")
+        assert rows(database, "SELECT * FROM later") == [(0,), (1,), (2,)]
+    finally:
+        spark.catalog.dropTempView("later")
+    assert rows(database, "SELECT * FROM later") == [(0,), (1,), (2,)]
+
+
+def test_a_home_that_is_made_again(spark: SparkSession, tmp_path: Path) -> None:
+    """Its catalog counts tables and versions from 1 again."""
+    for ids in ([1], [2, 3]):
+        file = write(tmp_path / f"{len(ids)}.parquet", id=ids)
+        with sooner.connect(tmp_path / "home", spark=spark, progress=False) as database:
+            database.register("again", file)
+            assert rows(database, "SELECT * FROM again") == [(one,) for one in ids]
+        shutil.rmtree(tmp_path / "home")
 
 
 def test_a_table_that_is_not_registered(database: Database) -> None:

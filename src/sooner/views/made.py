@@ -82,7 +82,7 @@ def create(
     start = perf_counter()
     with binding.lock:
         for table in now:
-            binding.bind(spark, str(catalog.home.path), table)
+            binding.bind(spark, catalog, table)
         rows = lower(spark, form.plan)
     with reservation(catalog, None) as reserved:
         made = Made(rows, form, definition.unit, reserved.directory("view"))

@@ -306,7 +306,7 @@ class Upkeep:
                 return
             with binding.lock:
                 for table in self.now.values():
-                    binding.bind(self.spark, str(self.catalog.home.path), table)
+                    binding.bind(self.spark, self.catalog, table)
                 rows = lower(self.spark, self.form.plan)
             yield rows
 
