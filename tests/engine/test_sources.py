@@ -126,6 +126,30 @@ def test_csv_files_with_other_columns(database: Database, tmp_path: Path) -> Non
         database.sql("SELECT id, age FROM t").exact()
 
 
+@pytest.mark.parametrize("header", [",v", "v,v"])
+def test_csv_with_a_header_that_does_not_name_all(
+    database: Database, tmp_path: Path, header: str
+) -> None:
+    """The first is what pandas writes, if it is not told otherwise: its index has no name."""
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.csv").write_text(f"{header}\n1,2\n")
+    both = [tmp_path / "a.csv", tmp_path / "b.csv"]
+    database.register("t", both)
+    assert rows(database, "SELECT * FROM t") == [(1, 2), (1, 2)]
+    (tmp_path / "b.csv").write_text("v,\n1,2\n")
+    with pytest.raises(InvalidArgument, match="enforceSchema"):
+        database.register("t", both, replace=True)
+
+
+def test_csv_with_a_schema_of_other_names(database: Database, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("id,age\n1,10\n")
+    with pytest.raises(InvalidArgument, match="enforceSchema"):
+        database.register("t", tmp_path / "a.csv", schema="age INT, id INT")
+    by_place = {"enforceSchema": "true"}
+    database.register("t", tmp_path / "a.csv", schema="n INT, years INT", options=by_place)
+    assert rows(database, "SELECT n, years FROM t") == [(1, 10)]
+
+
 def test_files_of_unlike_schemas(database: Database, tmp_path: Path) -> None:
     write(tmp_path / "a.parquet", id=[1], v=["x"])
     for other in ({"id": [1]}, {"id": ["1"], "v": ["x"]}, {"id": [1], "v": ["x"], "w": [1]}):

@@ -16,7 +16,7 @@ from sooner.analysis.facts import TableFacts
 from sooner.engine.failures import plain_errors
 from sooner.engine.paths import literal
 from sooner.engine.type_text import type_text
-from sooner.errors import InvalidArgument, MissingFile
+from sooner.errors import InvalidArgument, MissingFile, QueryFailed
 from sooner.storage.expand import expand, is_remote
 from sooner.storage.footers import survey
 from sooner.storage.layout import RESERVED
@@ -88,6 +88,7 @@ def _inspect(
 def declared_schema(text: str) -> Schema:
     """The columns of a schema that is written as ``name type, name type``."""
     try:
+        assert isinstance(text, str)
         struct = StructType.fromDDL(text)
         assert isinstance(struct, StructType) and struct.fields
         return to_schema(struct)
@@ -178,6 +179,12 @@ def _inspect_csv(
         columns = to_schema(frame.schema)
         rows = frame.count()
         if "enforceSchema" not in options and not _fits_header(frame):
+            if schema or len({spark.read.text(path).first() for path in read}) > 1:
+                named = ", ".join(one.name for one in columns)
+                raise InvalidArgument(
+                    f"The columns {named} are called otherwise in the header of {paths[0]}, or of a file "
+                    "beside it. If it is their place that counts, say options={'enforceSchema': 'true'}."
+                )
             known["enforceSchema"] = "true"
     if not columns:
         raise InvalidArgument(f"{paths[0]} has no columns.")
@@ -190,8 +197,11 @@ def _inspect_csv(
 def _fits_header(frame: DataFrame) -> bool:
     """Whether columns are called as in the header: not where it has a name twice, or none."""
     try:
-        frame.take(1)
-    except PySparkException:
+        with plain_errors():
+            frame.take(1)
+    except QueryFailed as error:
+        if "CSV header" not in str(error):
+            raise
         return False
     return True
 
