@@ -91,6 +91,15 @@ def test_no_rows_are_no_version(t: Database, kind: str) -> None:
     assert t._catalog.table("t").version == 1
 
 
+def test_no_rows_for_columns_of_any_type(database: Database, tmp_path: Path) -> None:
+    some = pa.table({"id": [1], "list": [[1]], "struct": [{"a": 1}], "word": [b"a"]})
+    pq.write_table(some, tmp_path / "nested.parquet")
+    database.register("nested", tmp_path / "nested.parquet", key="id")
+    assert database.insert("nested", []) == 0
+    assert database.update("nested", some.to_pandas().iloc[:0]) == 0
+    assert database._catalog.table("nested").version == 1
+
+
 def test_a_column_of_nulls(t: Database) -> None:
     assert t.insert("t", [(7, None), (8, None)]) == 2
     assert rows(t)[2:] == [(7, None), (8, None)]
@@ -109,6 +118,9 @@ NO_ROWS: dict[str, Any] = {
     "objects": [(7, object())],
     "arrow type that Spark lacks": pa.table({"id": pa.array([7], pa.uint64()), "v": ["x"]}),
     "pandas without columns": pd.DataFrame(),
+    "pandas with a column twice": pd.DataFrame([[7, "x", "x"]], columns=["id", "v", "v"]),
+    "a number of more than 64 bits": [(2**63, "x")],
+    "no time, in a list": [(7, pd.NaT)],
 }
 
 

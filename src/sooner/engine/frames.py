@@ -30,11 +30,8 @@ def to_spark(spark: SparkSession, rows: Any, columns: Sequence[str]) -> DataFram
             rows = pa.Table.from_pandas(rows, preserve_index=False)
         if not isinstance(rows, pa.Table):
             rows = _from_list(rows, columns)
-    except (pa.ArrowException, TypeError) as error:
+    except (pa.ArrowException, ArithmeticError, TypeError, ValueError) as error:
         raise InvalidArgument(f"The rows cannot be made a table: {error}.") from error
-    if rows.num_rows == 0 and any(pa.types.is_null(field.type) for field in rows.schema):
-        # Without a value there is no type; any that can be cast to the table's will do.
-        rows = pa.table({name: pa.array([], pa.string()) for name in rows.column_names})
     try:
         return from_arrow(spark, rows)
     except PySparkException as error:
