@@ -93,6 +93,14 @@ def test_parse_errors_say_where(t: Database, text: str, line: int, column: int |
     assert pointed[-1].index("^") == 2 + (caught.value.column or 0) - 1
 
 
+def test_times_of_nanoseconds(database: Database, tmp_path: Path) -> None:
+    """As pandas writes them, if it is not told otherwise."""
+    times = pa.table({"at": pa.array([1], pa.timestamp("ns"))})
+    pq.write_table(times, tmp_path / "ns.parquet")
+    with pytest.raises(InvalidQuery, match="coerce_timestamps"):
+        database.register("ns", tmp_path / "ns.parquet")
+
+
 def test_a_file_that_vanishes_while_it_is_read(spark: SparkSession, tmp_path: Path) -> None:
     pq.write_table(pa.table({"id": [1]}), tmp_path / "a.parquet")
     frame = spark.read.parquet(str(tmp_path / "a.parquet"))

@@ -94,6 +94,11 @@ def _analysis_error(
         name = parameters.get("relationName", "?").replace("`", "")
         advice = nearest(name, tables) or " Register it with db.register()."
         return UnknownTable(f"There is no table {name!r}.{advice}")
+    if condition == "PARQUET_TYPE_ILLEGAL":
+        return InvalidQuery(
+            f"{message} Spark cannot read a column of this type: write the file with another. Of pandas and "
+            'Arrow, times of nanoseconds: frame.to_parquet(path, coerce_timestamps="us").'
+        )
     return InvalidQuery(message)
 
 
