@@ -234,6 +234,20 @@ def test_bad_arguments(visits: Database, unchanged: None) -> None:
         lambda: frame.join(frame, on="1 = 1", how="cross"),
         lambda: frame.join("visits", on="1 = 1"),  # type: ignore[arg-type]
         lambda: frame.union("visits"),  # type: ignore[arg-type]
+        lambda: frame.join(frame, on="1 = 1", how=["inner"]),  # type: ignore[arg-type]
+        lambda: frame.map(len, 7),  # type: ignore[arg-type]
+        lambda: frame.map(len, "n int", by=[7]),  # type: ignore[list-item]
+        lambda: frame.progress(stream=[7]),  # type: ignore[list-item]
+        lambda: frame.exact().status(7),  # type: ignore[arg-type]
+        lambda: visits.register(7, visits.spark.range(1)),  # type: ignore[arg-type]
+        lambda: visits.register("t", visits.spark.range(1), key=[7]),  # type: ignore[list-item]
+        lambda: visits.aggregate("a", len, 7),  # type: ignore[arg-type]
+        lambda: visits.synopsis(7),  # type: ignore[arg-type]
+        lambda: visits.drop_synopsis(7),  # type: ignore[arg-type]
+        lambda: visits.synopsis("s", "visits", "id", "id", sample="all"),
+        lambda: visits.synopses().answer(7),  # type: ignore[arg-type]
+        lambda: sooner.connect(7),  # type: ignore[arg-type]
+        lambda: sooner.connect(visits._home.path, catalog=7),  # type: ignore[arg-type]
     ):
         with pytest.raises(InvalidArgument):
             call()

@@ -99,7 +99,7 @@ def nearest(name: str, candidates: Iterable[str]) -> str:
     """
     known = sorted(set(candidates))
     lowered = {candidate.lower(): candidate for candidate in known}
-    close = difflib.get_close_matches(name.lower(), lowered, n=1, cutoff=0.6)
+    close = difflib.get_close_matches(str(name).lower(), lowered, n=1, cutoff=0.6)
     if close:
         return f" Did you mean {lowered[close[0]]!r}?"
     if known:

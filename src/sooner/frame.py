@@ -168,7 +168,7 @@ class Frame:
     def join(self, other: Frame, on: str | None = None, how: How = "inner") -> Frame:
         """Join with another Frame. In ``on``, ``l`` and ``r`` tell columns of the same name apart."""
         self._require_frame(other, "join")
-        if how not in _HOW:
+        if how not in tuple(_HOW):
             raise InvalidArgument(f"how must be one of {', '.join(_HOW)}, not {how!r}.")
         if (on is None) != (how == "cross"):
             raise InvalidArgument("Give on='a = b', or how='cross' for all pairs of rows.")
@@ -256,7 +256,8 @@ class Frame:
 
 
 def _many(names: str | Sequence[str]) -> tuple[str, ...]:
-    if not isinstance(names, str | Sequence):
+    is_list = isinstance(names, Sequence) and all(isinstance(name, str) for name in names)
+    if not is_list:
         raise InvalidArgument(f"Give SQL as text, or a list of texts, not {names!r}.")
     return (names,) if isinstance(names, str) else tuple(names)
 

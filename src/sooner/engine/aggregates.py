@@ -53,6 +53,8 @@ def _is_sparks(spark: SparkSession, name: str) -> bool:
 
 def _arrow_type(type_: str) -> pa.DataType:
     try:
+        if not isinstance(type_, str):
+            raise TypeError
         return to_arrow_type(DataType.fromDDL(type_))
     except (PySparkException, TypeError, AttributeError) as error:
         raise InvalidArgument(f"{type_!r} is not a type of Spark's: write 'double'.") from error

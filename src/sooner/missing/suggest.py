@@ -27,7 +27,7 @@ _SAMPLE = 200_000
 def suggest(
     history: Frame | Synopsis,
     measure: str | None = None,
-    over: Sequence[str] | None = None,
+    over: str | Sequence[str] | None = None,
     count: int = 200,
 ) -> list[Constraint]:
     """Constraints that rows like those of ``history`` fulfil: where they are, what values, how many at most.
@@ -44,8 +44,9 @@ def suggest(
     if isinstance(count, bool) or not isinstance(count, int) or count < 1:
         raise InvalidArgument(f"count= takes a number of constraints, not {count!r}.")
     columns = {one.name.lower(): one for one in history.columns}
+    over = [over] if isinstance(over, str) else over
     for name in (measure, *(over or ())):
-        if name.lower() not in columns:
+        if str(name).lower() not in columns:
             raise UnknownColumn(f"There is no column {name!r}.{nearest(name, columns)}")
     measured = columns[measure.lower()]
     if Axis(measured.name, str(measured.type)).kind not in ("whole", "decimal", "floating"):

@@ -84,6 +84,8 @@ class Catalog:
     ) -> None:
         if isinstance(where, Home):
             where, home = where.catalog_path, where
+        if not isinstance(where, str | os.PathLike):
+            raise InvalidArgument(f"A catalog is a path or a URL, as text, not {where!r}.")
         url = catalog_url(os.fspath(where))
         if home is None:
             if url.get_backend_name() != "sqlite":

@@ -15,7 +15,7 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
 
 def check_name(name: str) -> None:
     """A table name must be usable in SQL without quotes."""
-    if not _NAME.fullmatch(name):
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise InvalidArgument(
             f"{name!r} cannot be a table name: use up to 128 letters, digits and _, not beginning "
             "with a digit."

@@ -27,6 +27,8 @@ class Home:
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
+        if not isinstance(path, str | os.PathLike):
+            raise InvalidArgument(f"A home is a directory, as text or a path, not {path!r}.")
         self.path = Path(os.path.abspath(local_path(os.fspath(path))))
         try:
             self.path.mkdir(parents=True, exist_ok=True)

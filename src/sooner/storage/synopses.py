@@ -106,6 +106,8 @@ def _query() -> Select[Any]:
 
 
 def _find(connection: Connection, name: str) -> Row[Any] | None:
+    if not isinstance(name, str):
+        raise InvalidArgument(f"Give the name of a synopsis as text, not {name!r}.")
     return connection.execute(_query().where(d.synopses.c.folded == name.lower())).first()
 
 

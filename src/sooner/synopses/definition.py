@@ -42,12 +42,12 @@ class Knobs:
             raise InvalidArgument(
                 "Give sample= (stored) or effective= (read for a question), not both."
             )
-        if self.sample is not None and not 0 < self.sample <= 1:
-            raise InvalidArgument(f"sample={self.sample}: give a share above 0 and at most 1.")
+        if self.sample is not None and not (_is_number(self.sample) and 0 < self.sample <= 1):
+            raise InvalidArgument(f"sample={self.sample!r}: give a share above 0 and at most 1.")
         if self.effective is not None:
             _whole("effective", self.effective, 2)
-        if not 0 < self.delta < 1:
-            raise InvalidArgument(f"delta={self.delta}: give a share between 0 and 1.")
+        if not (_is_number(self.delta) and 0 < self.delta < 1):
+            raise InvalidArgument(f"delta={self.delta!r}: give a share between 0 and 1.")
         for name, value, allowed in (
             ("focus", self.focus, get_args(Focus)),
             ("partitioning", self.partitioning, get_args(Partitioning)),
@@ -97,6 +97,10 @@ class Definition:
     def measure(self, name: str) -> Measure | None:
         """The measure of this name, letter case aside."""
         return next((one for one in self.measures if one.name.lower() == name.lower()), None)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _whole(name: str, value: int, least: int) -> None:

@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias
 import sqlglot
 from sqlglot import exp
 
-from sooner.errors import CannotAnswer, ParseError
+from sooner.errors import CannotAnswer, InvalidArgument, ParseError
 from sooner.sql import without_doubled_quotes
 from sooner.synopses.axes import Axis
 from sooner.synopses.conditions import Conditions
@@ -86,6 +86,8 @@ _sql = _Sql()
 
 def question(text: str) -> Question:
     """Read a SELECT. Raises :class:`CannotAnswer` where no synopsis could answer it."""
+    if not isinstance(text, str):
+        raise InvalidArgument(f"Ask a synopsis in SQL, as text, not {text!r}.")
     try:
         select = _sql.read(text)
     except sqlglot.errors.SqlglotError as error:

@@ -66,8 +66,8 @@ class Synopsis:
         return replace(self._ask(asked, confidence), elapsed=perf_counter() - start)
 
     def _ask(self, asked: Question, confidence: float) -> Answer:
-        if not 0 < confidence < 1:
-            raise InvalidArgument(f"confidence={confidence}: give a share between 0 and 1.")
+        if not isinstance(confidence, int | float) or not 0 < confidence < 1:
+            raise InvalidArgument(f"confidence={confidence!r}: give a share between 0 and 1.")
         try:
             if asked.table.lower() != self.definition.table.lower():
                 raise CannotAnswer(f"it is asked about {asked.table!r}.")
