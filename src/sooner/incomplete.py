@@ -75,6 +75,7 @@ class Incomplete:
         """The answer over the rows there are, and its range."""
         start = perf_counter()
         database = self._database
+        self._require_tables(given)
         tables = database._tables(prepared.tables)
         found = missing_answer(
             prepared.plan,
@@ -99,7 +100,7 @@ class Incomplete:
         if given is None and not told:
             yield from self._database._known_answers(prepared, request)
             return
-        require_constraints(told)
+        self._require_tables(told)
         try:
             missing = self._missing(prepared, told)
         except NotSupported as reason:
@@ -109,6 +110,11 @@ class Incomplete:
                 yield _without_range(answer, reason) if answer.final else answer
             return
         yield from self._on_the_way(missing, prepared, request)
+
+    def _require_tables(self, given: Sequence[Constraint]) -> None:
+        """Refuse what is about a table that there is not: it would count for nothing."""
+        require_constraints(given)
+        self._database._tables(sorted({one.table for one in given if one.table is not None}))
 
     def _missing(self, prepared: Prepared, told: Sequence[Constraint]) -> Missing:
         asked = asked_of(prepared.plan)

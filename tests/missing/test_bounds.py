@@ -20,6 +20,8 @@ from sooner.errors import ConstraintViolation, InvalidArgument, NotSupported, Un
 from sooner.missing.asked import asked_of
 from sooner.missing.bounds import Missing
 from sooner.missing.constraint import Constraint
+from sooner.missing.ranges import Span
+from sooner.missing.typed import uncertainty
 from sooner.sql import plan_query
 
 SALES = (
@@ -127,6 +129,18 @@ def test_large_sums_keep_their_digits() -> None:
     one = Constraint("branch = 'Chicago'", {"price": (0, 1), "n": (-1, 1)}, (1, 1))
     found = answer("SELECT sum(price) AS s FROM sales", [one], rows)
     assert ends(found, "s") == (big, big + 1)
+
+
+def test_no_end_where_the_type_of_the_answer_has_none() -> None:
+    """Spark could not give such a value either."""
+    beyond = Constraint(None, {"n": (10**10, 10**11)}, (0, 1))
+    found = answer("SELECT max(n) AS m FROM sales", [beyond])
+    assert ends(found, "m") == (4, None) and found.status("m") == (Status.UNKNOWN,)
+    certain = replace(beyond, rows=(1, 1))
+    assert ends(answer("SELECT max(n) AS m FROM sales", [certain]), "m") == (None, None)
+    total = uncertainty([Span(0.0, 4.5e19)], pa.int64(), "sum", None, [7])
+    assert total.bounds.low.to_pylist() == [7] and total.bounds.high.to_pylist() == [None]
+    assert total.status == (Status.UNKNOWN,)
 
 
 def test_groups_that_only_missing_rows_make() -> None:
@@ -274,6 +288,7 @@ def test_empty_values_hold_no_rows() -> None:
     [
         (lambda: Constraint("n = 1", {}, (5, 2)), InvalidArgument, "lower number first"),
         (lambda: Constraint("n = 1", {}, (-1, 2)), InvalidArgument, "fewer than no rows"),
+        (lambda: Constraint("n = 1", {}, (0, 2**63 - 1)), InvalidArgument, "None is no limit"),
         (lambda: Constraint("n = 1", {}, (0.5, 2)), InvalidArgument, "whole numbers"),
         (lambda: Constraint("n = 1", {"n": (3, 1)}), InvalidArgument, "lower one first"),
         (lambda: Constraint("n = 1", {"n": (3, "x")}), InvalidArgument, "no order"),

@@ -207,6 +207,15 @@ def test_what_cannot_be_missing_is_refused(
     assert "refused" not in [table.name for table in opened.tables()]
 
 
+def test_a_table_that_there_is_not(opened: Database) -> None:
+    for ask in (
+        lambda told: opened.table("rides").agg(["count(*) AS n"]).bounds(told),
+        lambda told: list(opened.table("rides").agg(["count(*) AS n"]).progress(missing=told)),
+    ):
+        with pytest.raises(sooner.UnknownTable, match="Did you mean 'rides'"):
+            ask([Constraint(rows=(0, 5), table="ridez")])
+
+
 def test_progress_refuses_what_has_no_range(opened: Database) -> None:
     with pytest.raises(sooner.NotSupported):
         list(opened.table("rides").progress(missing=MISSING))

@@ -93,7 +93,7 @@ def test_the_truth_of_a_join_is_in_the_range(opened: Database) -> None:
         ON l.hour = r.hour AND l.device = r.device WHERE l.hour < 3 AND r.kind = 'in'"""
     found = opened.sql(text.format("known")).bounds(
         [
-            replace(one, table="nothing")
+            replace(one, table="everything")
             for one in sooner.suggest(opened.table("missing"), "light", ["hour"], 5)
         ]
     )

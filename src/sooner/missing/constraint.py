@@ -13,6 +13,9 @@ from typing import Any, TypeAlias
 
 from sooner.errors import InvalidArgument
 
+# Beyond, floating numbers leave out whole ones, and a range would not be sure to hold.
+_MOST_ROWS = 2**53
+
 Value: TypeAlias = int | float | Decimal | str | date | datetime | None
 Range: TypeAlias = tuple[Value, Value]
 
@@ -74,6 +77,8 @@ def _rows(given: Any) -> tuple[int, int | None]:
         whole = isinstance(one, Integral) and not isinstance(one, bool)
         if not whole and not (one is None and most is None):
             raise InvalidArgument(f"{example}: whole numbers, not {given!r}.")
+        if whole and one > _MOST_ROWS:
+            raise InvalidArgument(f"rows={given!r}: nobody counts so many. None is no limit.")
         if whole and one < 0:
             raise InvalidArgument(f"rows={given!r}: there cannot be fewer than no rows.")
     if most is not None and fewest > most:

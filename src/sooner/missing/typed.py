@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
 from typing import Any
 
@@ -23,6 +24,8 @@ def uncertainty(
     exact: Sequence[Any] = (),
 ) -> Uncertainty:
     """Ranges in the type of the answer; ``exact`` is what is to be added to sums."""
+    added = exact if function == "sum" else [0] * len(spans)
+    spans = [_held(one, type_, more) for one, more in zip(spans, added, strict=True)]
     sides = []
     for up in (False, True):
         typed = [
@@ -37,10 +40,25 @@ def uncertainty(
             for one in spans
         ]
         if function == "sum":
-            pairs = zip(typed, exact, strict=True)
+            pairs = zip(typed, added, strict=True)
             typed = [one if one is None else one + more for one, more in pairs]
         sides.append(pa.chunked_array([pa.array(typed, type_)]))
     return Uncertainty(Bounds(*sides), tuple(_status(one) for one in spans))
+
+
+def _held(span: Span, type_: pa.DataType, more: Any) -> Span:
+    """The same with open ends where the type of the answer holds no such value: Spark has none there."""
+    if span.low is None or span.high is None:
+        return span
+    if pa.types.is_integer(type_):
+        most = 2.0 ** (type_.bit_width - 1)
+    elif pa.types.is_decimal(type_):
+        most = 10.0 ** (type_.precision - type_.scale)
+    else:
+        return span
+    low = span.low if abs(span.low + float(more)) < most else -math.inf
+    high = span.high if abs(span.high + float(more)) < most else math.inf
+    return replace(span, low=low, high=high)
 
 
 def _status(span: Span) -> Status:
