@@ -148,6 +148,12 @@ def test_tables_scramble_vacuum_drop(run, trips) -> None:
     assert "No tables yet" in run("tables").stdout
 
 
+def test_names_in_brackets_are_no_markup(run, tmp_path) -> None:
+    pd.DataFrame({"[/id]": [1]}).to_parquet(tmp_path / "odd.parquet")
+    run("register", "odd", "odd.parquet", "--key", "[/id]")
+    assert "[/id]" in run("tables").stdout
+
+
 def test_explain(run, trips) -> None:
     assert "Sooner's own plan" in run("explain", "SELECT count(*) FROM trips").stdout
 
@@ -176,6 +182,12 @@ def test_explain(run, trips) -> None:
         (("scramble", "trips", "--by", "idd"), "Did you mean 'id'?"),
         (("scramble", "trips", "--by", "id", "--blocks", "0"), "blocks"),
         (("vacuum", "--minutes", "-1"), "negative"),
+        (("vacuum", "--minutes", "nan"), "negative"),
+        (("vacuum", "--minutes", "1e30"), "many years"),
+        (("query", "SELECT 1", "-o", "nowhere/a.txt"), "nowhere/a.txt"),
+        (("query", "SELECT 1", "--format", "csv", "-o", "nowhere/a.csv"), "nowhere/a.csv"),
+        (("query", "SELECT 1", "--format", "parquet", "-o", "."), "irectory"),
+        (("query", "--file", "trips.parquet"), "not text in UTF-8"),
         (("tpch", "data", "--scale", "0"), "above 0"),
     ],
 )

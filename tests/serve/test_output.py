@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from datetime import date
+from decimal import Decimal
 from pathlib import Path
 
 import pyarrow as pa
@@ -28,3 +30,22 @@ def test_an_answer_on_the_way_is_written_with_its_intervals(tmp_path: Path) -> N
 def test_a_final_answer_is_written_alone(tmp_path: Path) -> None:
     write_answer(an_answer(final=True), OutputFormat.CSV, tmp_path / "a.csv")
     assert (tmp_path / "a.csv").read_text().splitlines() == ['"g","n"', '"a",10', '"b",20']
+
+
+def test_nested_values_are_json(tmp_path: Path) -> None:
+    nested = {"d": Decimal("2.50"), "f": [1.5, float("nan")], "m": [("k", date(2024, 2, 29))]}
+    kind = pa.struct(
+        [
+            ("d", pa.decimal128(5, 2)),
+            ("f", pa.list_(pa.float64())),
+            ("m", pa.map_(pa.string(), pa.date32())),
+        ]
+    )
+    answer = Answer(pa.table({"n": pa.array([nested], kind)}), "exact")
+    write_answer(answer, OutputFormat.JSON, tmp_path / "a.json")
+
+    def never(constant: str) -> None:
+        raise AssertionError(constant)
+
+    found = json.loads((tmp_path / "a.json").read_text(), parse_constant=never)
+    assert found == [{"n": {"d": 2.5, "f": [1.5, None], "m": [["k", "2024-02-29"]]}}]

@@ -10,6 +10,7 @@ import typer
 from rich.console import Console
 
 from sooner.database import Database, connect
+from sooner.display import rows_text
 from sooner.errors import InvalidArgument
 from sooner.missing.files import read_constraints
 from sooner.serve.live import Watched, watch
@@ -30,6 +31,8 @@ from sooner.serve.output import OutputFormat, say, show_tables, write_answer
 from sooner.serve.synopsis_cli import synopsis
 from sooner.serve.view_cli import view
 from sooner.tpch import generate
+
+_LONGEST = 60.0 * 24 * 365 * 100
 
 app = typer.Typer(
     help="Analytical SQL on Spark, answered sooner.",
@@ -81,7 +84,7 @@ def register(
             replace=replace,
             missing=None if missing is None else read_constraints(missing),
         )
-    rows = "" if table.facts.rows is None else f", {table.facts.rows:,} rows"
+    rows = "" if table.facts.rows is None else f", {rows_text(table.facts.rows)}"
     say(f"Registered {table.name}: {len(table.columns)} columns{rows}.")
 
 
@@ -197,8 +200,8 @@ def vacuum(
     catalog: CatalogUrl = None,
 ) -> None:
     """Remove files of Sooner's own that nothing refers to any more."""
-    if minutes < 0:
-        raise InvalidArgument(f"--minutes must not be negative, and {minutes:g} is.")
+    if not 0 <= minutes <= _LONGEST:
+        raise InvalidArgument(f"--minutes must not be negative, nor many years, as {minutes:g} is.")
     with _open(home, catalog) as database:
         report = database.vacuum(timedelta(minutes=minutes), dry_run)
     verb = "Would remove" if dry_run else "Removed"

@@ -39,6 +39,12 @@ def reported(command: Command) -> Command:
         except SoonerError as error:
             say(f"Error: {_as_options(str(error))}")
             raise typer.Exit(1) from error
+        except BrokenPipeError:
+            raise  # whoever read the output has seen enough: nothing to say
+        except OSError as error:
+            where = f": {error.filename}" if error.filename else ""
+            say(f"Error: {error.strerror or error}{where}")
+            raise typer.Exit(1) from error
         except KeyboardInterrupt as error:
             say("Stopped.")
             raise typer.Exit(130) from error
@@ -103,9 +109,11 @@ def sql_text(sql: str | None, file: Path | None) -> str:
         if sql is not None:
             raise InvalidArgument("Give the query as text or with --file, not both.")
         try:
-            return file.read_text()
+            return file.read_text(encoding="utf-8-sig")
         except OSError as error:
             raise InvalidArgument(f"Cannot read {file}: {error.strerror}.") from error
+        except UnicodeDecodeError as error:
+            raise InvalidArgument(f"Cannot read {file}: it is not text in UTF-8.") from error
     if sql is None or sql == "-":
         if sql is None and sys.stdin.isatty():
             raise InvalidArgument('Give a query: sooner query "SELECT …", or --file q.sql.')

@@ -74,6 +74,10 @@ def _json(value: Any) -> str:
         return format(value, "f")
     if isinstance(value, float) and not math.isfinite(value):
         return "null"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(_json(one) for one in value)}]"
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{json.dumps(k)}: {_json(v)}" for k, v in value.items()) + "}"
     return json.dumps(value, default=str)
 
 
@@ -106,7 +110,7 @@ def _as_text(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 def show_tables(tables: Sequence[Table], views: Collection[str]) -> None:
     """List tables, and say which are views."""
-    console = Console()
+    console = Console(markup=False)
     if not tables:
         console.print("No tables yet. Start with: sooner register NAME FILES")
         return
@@ -125,7 +129,7 @@ def show_tables(tables: Sequence[Table], views: Collection[str]) -> None:
 
 def show_synopses(synopses: Sequence[Synopsis]) -> None:
     """List synopses."""
-    console = Console()
+    console = Console(markup=False)
     if not synopses:
         console.print("No synopses yet. Start with: sooner synopsis create --help")
         return
@@ -145,7 +149,7 @@ def show_synopses(synopses: Sequence[Synopsis]) -> None:
 
 def show_views(views: Sequence[View]) -> None:
     """List views."""
-    console = Console()
+    console = Console(markup=False)
     if not views:
         console.print("No views yet. Start with: sooner view create --help")
         return
@@ -186,7 +190,7 @@ def show_synopsis(synopsis: Synopsis) -> None:
     }
     for name, value in lines.items():
         shown.add_row(name, value)
-    Console().print(shown)
+    Console(markup=False).print(shown)
 
 
 def say(text: str) -> None:
