@@ -26,6 +26,7 @@ from sooner.engine.writing import reservation, retried
 from sooner.errors import (
     CannotAnswer,
     InvalidArgument,
+    InvalidQuery,
     NotSupported,
     SchemaChanged,
     UnknownColumn,
@@ -391,7 +392,7 @@ def upkeep_of(database: Database, stored: StoredView) -> Upkeep:
         # Of a text that only Spark can read it is a guess which tables it names: none is newer than the view.
         names = [name for name in prepared.tables if name in stored.reflects]
         now = [database._fresh(name) for name in names]
-    except (UnknownTable, UnknownColumn, SchemaChanged) as error:
+    except (UnknownTable, InvalidQuery, UnknownColumn, SchemaChanged) as error:
         raise SchemaChanged(
             f"The view {stored.table.name!r} can no longer be made from its tables: {error} Its rows stay "
             "readable as they are. Bring the table back as it was, or drop the view."

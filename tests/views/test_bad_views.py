@@ -441,6 +441,18 @@ def test_its_table_has_other_columns(opened: Database, tmp_path: Path) -> None:
     assert rows_of(opened, "SELECT * FROM visits") == rows_of(opened, VISITS)
 
 
+def test_its_text_means_nothing_with_other_columns(opened: Database, tmp_path: Path) -> None:
+    """Here the name of an aggregate would be taken for the column that is gone."""
+    text = "SELECT videoId, sum(size) AS bytes, max(bytes) AS most FROM wide GROUP BY videoId"
+    pq.write_table(pa.table({"videoId": [1], "size": [2], "bytes": [3]}), tmp_path / "wide.parquet")
+    pq.write_table(pa.table({"videoId": [1], "size": [2]}), tmp_path / "narrow.parquet")
+    opened.register("wide", tmp_path / "wide.parquet")
+    view = opened.view("most", text, sample=None)
+    opened.register("wide", tmp_path / "narrow.parquet", replace=True)
+    with pytest.raises(SchemaChanged, match="'most' can no longer be made"):
+        view.refresh()
+
+
 def half(place: Path) -> Path:
     """Half of the log, in a file of its own."""
     table = pa.table(LOG).slice(0, 20)
