@@ -9,7 +9,6 @@ import typer
 
 from sooner.answer import Answer
 from sooner.database import connect
-from sooner.errors import NotSupported
 from sooner.serve.options import (
     DEFAULT_HOME,
     CatalogUrl,
@@ -97,10 +96,7 @@ def show(
         opened = database.synopsis(name)
         show_synopsis(opened)
         if plot is not None:
-            try:
-                opened.plot().savefig(plot)
-            except ImportError as error:
-                raise NotSupported("Plots need matplotlib: pip install 'sooner[plot]'.") from error
+            opened.plot().savefig(plot)
             say(f"The leaves are drawn in {plot}.")
 
 

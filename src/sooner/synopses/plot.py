@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sooner.errors import NotSupported
 from sooner.statistics.arrays import Floats
 from sooner.synopses.axes import NULL, Axis, Codes, floats_of
 from sooner.synopses.summary import Summary
@@ -24,8 +25,10 @@ _LOPSIDED = 50
 
 def plot_leaves(summary: Summary) -> Figure:
     """Sampled rows as points and leaves as boxes: over one column, or over the first two."""
-    from matplotlib.figure import Figure
-
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise NotSupported("Plots need matplotlib: pip install 'sooner[plot]'.") from error
     figure = Figure(figsize=(9, 4.5), layout="constrained")
     axes = figure.add_subplot()
     definition = summary.definition
