@@ -84,3 +84,6 @@ def test_plot(tmp_path) -> None:
     assert (tmp_path / "plot.png").stat().st_size > 5000
     with pytest.raises(sooner.InvalidArgument, match="no column of numbers"):
         Answer(pa.table({"k": ["a"]}), "exact").plot()
+    twice = pa.Table.from_arrays([pa.array([1]), pa.array([2])], ["a", "a"])
+    with pytest.raises(sooner.InvalidArgument, match="one name"):
+        Answer(twice, "exact").plot()

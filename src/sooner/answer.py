@@ -230,6 +230,10 @@ class Answer:
         numbers = [f.name for f in self.table.schema if is_number(f.type)]
         if not numbers:
             raise InvalidArgument("There is no column of numbers to plot.")
+        if len(set(self.table.column_names)) < self.table.num_columns:
+            raise InvalidArgument(
+                "Two columns have one name: give them names of their own to plot them."
+            )
         value = next((name for name in numbers if name in self.uncertain), numbers[-1])
         head = self.table.slice(0, ROWS_SHOWN)
         others = [name for name in head.column_names if name != value]

@@ -9,9 +9,10 @@ from dataclasses import dataclass, replace
 from pyspark.sql import SparkSession
 from sqlglot import exp
 
-from sooner.algebra.relation import Map, Opaque, Relation
+from sooner.algebra.relation import Aggregate, Map, Opaque, Relation
 from sooner.algebra.schema import Column, Schema
 from sooner.algebra.traversal import tables as plan_tables
+from sooner.algebra.traversal import walk
 from sooner.engine import binding
 from sooner.engine.exact import contract
 from sooner.engine.reading import read_otherwise
@@ -94,6 +95,11 @@ def prepare(
             plan = plan_tree(tree, schemas, maps, functions)
         except Untranslatable as error:
             obstacle = str(error)
+    if plan is not None and any(isinstance(node, Aggregate) for node in walk(plan)):
+        called = [column.name for column in columns]
+        if twice := [name for name in called if called.count(name) > 1]:
+            # Intervals go by name: one would be shown beside the value of the other.
+            plan, obstacle = None, f"two columns that are called {twice[0]!r}"
     if plan is None:
         if read is None:
             tables = {name: table for name, table in tables.items() if _is_named(name, text)}

@@ -59,6 +59,30 @@ def test_fields_and_columns_of_any_name(small_spark: SparkSession, tmp_path: Pat
             assert "by Spark as written" not in found.exact().method
 
 
+def test_two_columns_of_one_name_have_no_intervals(
+    small_spark: SparkSession, tmp_path: Path
+) -> None:
+    """They go by name: that of the sum would be shown beside the average."""
+    text = "SELECT avg(v) AS a, sum(v) AS a FROM {}"
+    pq.write_table(pa.table({"k": range(1000), "v": range(1000)}), tmp_path / "f.parquet")
+    with sooner.connect(tmp_path / "home", spark=small_spark, progress=False) as db:
+        db.register("t", tmp_path / "f.parquet", key="k")
+        db.scramble("t", by=["k"], blocks=8)
+        frame = db.sql(text.format("t"))
+        assert "two columns that are called 'a'" in frame.explain()
+        (only,) = frame.progress(batches=4)
+        assert only.final and [column[0].as_py() for column in only.table.columns] == [
+            499.5,
+            499500,
+        ]
+        with pytest.raises(sooner.NotSupported):
+            frame.bounds([sooner.Constraint(values={"v": (0, 9)}, rows=(0, 5))])
+        view = db.view("w", "SELECT k % 500 AS g, sum(v) AS v FROM t GROUP BY k % 500", sample=0.5)
+        db.insert("t", [(1000 + k, 1) for k in range(200)])
+        found = view.answer(text.format("w"))
+        assert found.final and not found.uncertain
+
+
 def test_tabs_where_the_name_says_so(small_spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "f.tsv").write_text("a\tb\n1\tx\n")
     with sooner.connect(tmp_path / "home", spark=small_spark, progress=False) as db:

@@ -288,6 +288,7 @@ def test_the_schema_is_sparks() -> None:
         ("SELECT sum(n) FROM t HAVING sum(n) > 1", "HAVING"),
         ("SELECT count(DISTINCT i) FROM t", "does not aggregate one plain column"),
         ("SELECT sum(n) FROM (SELECT * FROM t)", "does not read one table"),
+        ("SELECT sum(n) AS a, avg(n) AS a FROM t", "two of its columns have one name"),
     ],
 )
 def test_what_it_cannot_answer_it_says(text: str, reason: str) -> None:

@@ -101,6 +101,8 @@ def question(text: str) -> Question:
     groups = _groups(select)
     where = select.args.get("where")
     asked = tuple(_asked(one, groups) for one in select.expressions)
+    if len({one.name for one in asked}) < len(asked):
+        raise CannotAnswer("two of its columns have one name, by which their intervals go.")
     if not any(one.function for one in asked):
         raise CannotAnswer("it asks for rows, not for COUNT, SUM, AVG, MIN or MAX.")
     condition = where.this if where else None
