@@ -140,6 +140,21 @@ def test_of_changes_with_a_tail_that_the_view_has_never_seen_nothing_is_said(kin
 
 
 @pytest.mark.simulation
+@pytest.mark.parametrize("estimator", ["corr", "aqp", "auto"])
+def test_of_a_flag_that_half_the_rows_have_intervals_hold(estimator: str) -> None:
+    """All values are equally far from their mean: without the square of how far that is off, 70% held."""
+    rng = np.random.default_rng(6)
+    old = (rng.random(2_000) < 0.5).astype(float)
+    new = np.where(rng.random(2_000) < 0.5, 1 - old, old)
+    view = changed_to(old, new, np.ones(2_000), np.ones(2_000))
+    for function, truth in (("variance", view.truth), ("deviation", view.truth**0.5)):
+        one = found(view, function, estimator)
+        known = ~np.isnan(one.low)
+        assert known.mean() > 0.9
+        assert ((one.low <= truth) & (truth <= one.high))[known].mean() >= 0.925
+
+
+@pytest.mark.simulation
 def test_of_a_few_rows_there_is_no_lean_either() -> None:
     """A mean from thirty rows is off by chance, and its square too large by that."""
     view = asked("even", 0.4, 300)

@@ -269,6 +269,11 @@ def _judged(
         # As many draws as would be of equal weight: a few that dominate count as few.
         freedom = np.where(second > 0, second * second / fourth, drawn.number)
         variance = (1 - ratio) / ratio**2 * second
+        if is_spread(function):
+            # Where all values are about as far from their mean, as of a flag that half the rows have, a
+            # spread has no slope, and is off by the square of how far the mean is.
+            off = slopes[2] * _chance(totals, drawn.powers, (1 - ratio) / ratio**2)
+            variance = variance + 2 * off**2
     variance = np.where(few | alike, np.nan, variance) if ratio < 1 else np.zeros_like(value)
     return _Judged(value, np.where(np.isnan(value), np.nan, variance), freedom)
 
@@ -309,6 +314,14 @@ def _average(totals: Floats, _powers: _Powers, _times: float) -> _Result:
     return mean, (-mean / count, 1 / count)
 
 
+def _chance(totals: Floats, powers: _Powers, times: float) -> Floats:
+    """The variance of the mean, for each of the rows."""
+    count, total = totals[:2]
+    mean = total / count
+    chance = powers[2, 0, 0] * mean**2 - 2 * powers[1, 1, 0] * mean + powers[0, 2, 0]
+    return np.asarray(times * np.maximum(0.0, chance) / count)
+
+
 def _variance(totals: Floats, powers: _Powers, times: float, *, of_all: bool = False) -> _Result:
     """Of values less one near their mean: of large ones with a small variance nothing else is left."""
     count, total, squares = totals[:3]
@@ -316,8 +329,7 @@ def _variance(totals: Floats, powers: _Powers, times: float, *, of_all: bool = F
     fewer = np.where(fewer > 0, fewer, np.nan)
     mean = total / count
     # The square of a mean that is off by chance is too large by the variance of that chance.
-    chance = powers[2, 0, 0] * mean**2 - 2 * powers[1, 1, 0] * mean + powers[0, 2, 0]
-    spread = (squares - count * mean**2 + times * np.maximum(0.0, chance) / count) / fewer
+    spread = (squares - count * mean**2 + _chance(totals, powers, times)) / fewer
     slopes = ((mean**2 - spread) / fewer, -2 * mean / fewer, 1 / fewer)
     return np.where(spread < 0, np.nan, spread), slopes
 
