@@ -175,3 +175,26 @@ def test_a_small_group_is_not_taken_for_a_large_one() -> None:
     found = estimates("sum", (stale, corr), nothing, 0.1, estimator="corr", stands_for=each)
     assert found.value.tolist() == [12.0, 60.0, 10_020.0]
     assert np.isnan(found.low).all()
+
+
+@pytest.mark.parametrize("function", ["sum", "avg"])
+def test_a_correction_that_leaves_no_rows_is_none(function: Function) -> None:
+    """Of 150 open orders nearly all were closed: the sample, a lucky one, says that of 200."""
+    values, was = np.linspace(40.0, 60.0, 20), np.ones(20)
+    is_ = (np.arange(20) == 7).astype(float)
+    dirty, clean = (Totals.of_values(values, one) for one in (was, is_))
+    found = estimate(function, np.array([150.0, 7_500.0, 4e5]), dirty, clean, 0.1)
+    assert found.value == pytest.approx(values[7] * (10 if function == "sum" else 1))
+    assert found.low is None and found.high is None and found.by == "aqp"
+
+
+def test_of_two_estimates_without_intervals_the_one_that_varies_less_is_taken() -> None:
+    """All large rows went, so that the stale view is far heavier than the sample: neither has an interval."""
+    small, large = np.linspace(1.0, 2.0, 50), np.linspace(500.0, 900.0, 30)
+    went = Drawn.of(-np.array([np.ones(30), large, large**2]))
+    stay = Drawn.of(np.array([np.ones(50), small, small**2]))
+    stale = np.array([[800.0], [200_000.0], [1e8], [np.nan]])
+    both = (stale, went), (np.zeros((4, 1)), stay)
+    found = estimates("sum", *both, 0.1, missing=np.array([9.0]))
+    assert found.value.tolist() == pytest.approx([10 * small.sum()])
+    assert np.isnan(found.low).all() and not found.corrected.any()

@@ -143,6 +143,7 @@ def estimates(
     require_estimator(estimator)
     corrected = _judged(function, *corr, ratio, stands_for)
     anew = _judged(function, *aqp, ratio)
+    varies_more = anew.variance < corrected.variance
     if missing is not None and ratio < 1:
         of_changes = missing
         if lighter is not None:
@@ -151,6 +152,10 @@ def estimates(
         corrected, anew = _heavier(corrected, of_changes), _heavier(anew, missing)
     if estimator == "auto":
         better = _or_infinite(corrected.variance) <= _or_infinite(anew.variance)
+        # Where neither can say how far off it is, the one that varies more is further off all the same. And a
+        # correction that leaves no rows, or a spread below nothing, is none.
+        none = np.isnan(corrected.value) & ~np.isnan(corr[0][1]) & ~np.isnan(anew.value)
+        better &= ~(np.isnan(corrected.variance) & (varies_more | none))
     else:
         better = np.full(len(corrected.value), estimator == "corr")
     value, variance, freedom = (
@@ -161,8 +166,8 @@ def estimates(
         low, high = (value + sign * np.where(variance == 0, 0.0, half) for sign in (-1, 1))
         if estimator == "auto":
             # With few changes a correction is closest, but only the sample alone says how far off.
-            few = ~better & np.isnan(corrected.variance) & ~np.isnan(corrected.value)
-            value = np.where(few, np.clip(corrected.value, low, high), value)
+            few = np.isnan(corrected.variance) & ~np.isnan(corrected.value) & ~np.isnan(low)
+            value = np.where(few & ~better, np.clip(corrected.value, low, high), value)
     return Estimates(value, low, high, better)
 
 
