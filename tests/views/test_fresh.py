@@ -246,6 +246,20 @@ def test_rows_that_nobody_looked_at_are_told_apart(
         assert last.to_arrow().equals(database.sql(text.format("t")).exact().to_arrow())
 
 
+def test_of_an_uneven_sample_counts_of_changes_have_no_ends(
+    small_spark: SparkSession, tmp_path: Path
+) -> None:
+    """Two of three rows are of one value, of which a sample has all rows or none."""
+    rows_ = "SELECT id, IF(id < 2000, 0, id) AS k, 1 AS x FROM range(3000)"
+    small_spark.sql(rows_).write.parquet(str(tmp_path / "t"))
+    with sooner.connect(tmp_path / "home", spark=small_spark, progress=False) as database:
+        database.register("t", str(tmp_path / "t"), key=["k", "id"])
+        view = database.view("v", "SELECT k, id, x FROM t", sample=0.2, sample_by="k")
+        database.update("t", small_spark.sql(rows_).selectExpr("id", "k", "2 AS x"))
+        counts = view.answer("SELECT k, id, x FROM v").details["counts"]
+        assert counts["updated"][1:] == (None, None)
+
+
 def test_groups_that_came_and_are_not_in_the_sample_are_told_of(
     small_spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -295,6 +309,27 @@ def test_outliers_are_never_left_to_chance(home: Database) -> None:
     assert off.status("b") == (Status.UNKNOWN,)
     assert "too few" in off.remarks[0]
     assert "the 30 largest of bytes of log" in view.explain()
+
+
+def test_outliers_stand_for_no_rows_but_themselves(
+    small_spark: SparkSession, tmp_path: Path
+) -> None:
+    large = "CASE WHEN id < 60 THEN 1e6D + id WHEN id < 120 THEN 1D ELSE id % 10 END"
+    groups = "IF(id < 120, id % 60, -1)"
+    rows_ = f"SELECT id, {groups} AS g, {large} AS x FROM range(3000)"
+    small_spark.sql(rows_).write.parquet(str(tmp_path / "t"))
+    with sooner.connect(tmp_path / "home", spark=small_spark, progress=False) as database:
+        database.register("t", str(tmp_path / "t"), key="id")
+        view = database.view("v", "SELECT id, g, x FROM t", sample=0.2, outliers={"x": 60})
+        database.update(
+            "t", small_spark.sql(rows_).selectExpr("id", "g", "x + 1000 AS x").limit(120)
+        )
+        found = view.answer("SELECT id, x FROM v WHERE id < 60")
+        assert found.details["counts"]["updated"] == (60.0, None, None)
+        # Of a group of an outlier and another row the sample has both, or the outlier alone.
+        sums = view.answer("SELECT g, sum(x) AS s FROM v WHERE g >= 0 GROUP BY g", estimator="corr")
+        seen = {row["s"] - row["g"] for row in sums.to_arrow().to_pylist()}
+        assert seen == {1_001_001.0, 1_002_001.0}
 
 
 def test_answers_get_closer_while_it_is_refreshed(home: Database) -> None:

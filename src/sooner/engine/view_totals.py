@@ -222,11 +222,12 @@ def put_right(
 class Selected:
     """Rows that a condition picks, and of rows that changed: number, sum, squares, fourth powers by draw.
 
-    The last column of the rows says which of them are known to be as they should.
+    A last number are those that are in the sample for certain. The last column of the rows says which of
+    them are known to be as they should.
     """
 
     rows: pa.Table
-    counts: Mapping[str, tuple[float, float, float, float]]
+    counts: Mapping[str, tuple[float, float, float, float, float]]
 
 
 def selected_rows(
@@ -237,33 +238,37 @@ def selected_rows(
     hash_: str,
     sign: str,
     sampled: str,
+    certain: str,
     order: str,
     frames: Mapping[str, DataFrame],
 ) -> Selected:
     """The rows that are picked of a view, those of them in place of which a sample has others put right.
 
-    ``sampled`` says in SQL which hashes are in the sample, ``order`` by what rows are sorted, if at all.
+    ``sampled`` says in SQL which hashes are in the sample, ``certain`` which of these are not by chance, and
+    ``order`` by what rows are sorted, if at all.
     """
     shown = ", ".join(quote(one) for one in whole.names if one not in identity and one != hash_)
     rows = f"SELECT {shown}, {sampled} FROM ({put_right(whole, changed, identity, sign)})"
     rows += f" ORDER BY {order}" if order else ""
     by_row = ", ".join([quote(hash_), *(quote(one) for one in identity)])
     one_each = (
-        f"SELECT {quote(hash_)} AS h, count_if({quote(sign)} < 0) > 0 AS was, "
+        f"SELECT {quote(hash_)} AS h, {certain} AS certain, count_if({quote(sign)} < 0) > 0 AS was, "
         f"count_if({quote(sign)} > 0) > 0 AS is_ FROM ({render(changed)}) GROUP BY {by_row}"
     )
     kinds = {"updated": "was AND is_", "added": "is_ AND NOT was", "deleted": "was AND NOT is_"}
     by_draw = ", ".join(f"CAST(count_if({sql}) AS DOUBLE) AS {kind}" for kind, sql in kinds.items())
+    powers = ("IF({0} > 0, 1.0D, 0.0D)", "{0}", "pow({0}, 2)", "pow({0}, 4)")
     sums = ", ".join(
-        f"sum(IF({kind} > 0, 1.0D, 0.0D)), sum({kind}), sum(pow({kind}, 2)), sum(pow({kind}, 4))"
+        ", ".join(f"sum(IF(certain, 0.0D, {one.format(kind)}))" for one in powers)
+        + f", sum(IF(certain, {kind}, 0.0D))"
         for kind in kinds
     )
-    counts = f"SELECT {sums} FROM (SELECT {by_draw} FROM ({one_each}) GROUP BY h)"
+    counts = f"SELECT {sums} FROM (SELECT {by_draw}, certain FROM ({one_each}) GROUP BY h, certain)"
     with plain_errors(), readable(spark, frames):
         table = spark.sql(rows).toArrow()
         (found,) = spark.sql(counts).collect()
     numbers = [float(value or 0.0) for value in found]
     return Selected(
         table,
-        {kind: tuple(numbers[4 * at : 4 * at + 4]) for at, kind in enumerate(kinds)},  # type: ignore[misc]
+        {kind: tuple(numbers[5 * at : 5 * at + 5]) for at, kind in enumerate(kinds)},  # type: ignore[misc]
     )

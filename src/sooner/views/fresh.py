@@ -163,9 +163,9 @@ class Fresh:
         stale, corr, aqp = numbers("whole", letters), drawn("corr"), drawn("aqp")
         changed, certain = numbers("corr_sure", letters), numbers("aqp_sure", letters)
         missing = heavier(stale, certain, aqp, self._sample.ratio)
-        lighter = None
+        lighter, by_chance = None, stale - (certain - changed)
         if spread:
-            lighter = lighter_changes(stale - (certain - changed), *numbers("corr", "ka"))
+            lighter = lighter_changes(by_chance, *numbers("corr", "ka"))
         self._heavy |= bool(((missing > HEAVIEST) & (aqp.number >= FEWEST)).any())
         found = estimates(
             function,
@@ -176,7 +176,7 @@ class Fresh:
             self._estimator,
             missing,
             lighter,
-            rows_each(stale[0], aqp.totals[0] - corr.totals[0]),
+            rows_each(by_chance[0], aqp.totals[0] - corr.totals[0]),
         )
         found = _possible(found, function, certain[0] + aqp.totals[0])
         if not self._sample.is_uneven:

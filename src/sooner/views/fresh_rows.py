@@ -29,6 +29,7 @@ def fresh_rows(
 ) -> Answer:
     """The rows, those of the sample put right; how many others are not is estimated in the details."""
     key, sampled = sample.upkeep.table.key, sample.is_in(sample.ratio)
+    certain = sample.is_certain(True)
     found = selected_rows(
         sample.spark,
         carrying(question.rows, WHOLE, (*key, HASH)),
@@ -37,12 +38,11 @@ def fresh_rows(
         HASH,
         SIGN,
         "true" if sampled is None else to_sql(sampled),
+        "false" if certain is None else to_sql(certain),
         sort_keys(question.order),
         sample.frames(),
     )
-    counts = {
-        name: _estimated(sums, sample.ratio, confidence) for name, sums in found.counts.items()
-    }
+    counts = {name: _estimated(sums, sample, confidence) for name, sums in found.counts.items()}
     notes = [_told(name, *counts[name]) for name in _TOLD]
     *columns, is_sampled = found.rows.columns
     arrays = [values.cast(field.type) for values, field in zip(columns, schema, strict=True)]
@@ -74,18 +74,20 @@ def _where(sure: Booleans, values: pa.ChunkedArray) -> Bounds:
 
 
 def _estimated(
-    sums: tuple[float, float, float, float], ratio: float, confidence: float
+    sums: tuple[float, float, float, float, float], sample: CleanedSample, confidence: float
 ) -> tuple[float | None, ...]:
     """How many rows of the whole view there are, and between what and what."""
-    number, total, squares, fourth = sums
+    number, total, squares, fourth, certain = sums
     powers = {power: np.zeros(1) for power in powers_of(False)}
     powers |= {(2, 0, 0): np.array([squares]), (4, 0, 0): np.array([fourth])}
     drawn = Drawn(np.array([[total], [0.0], [0.0]]), powers, np.array([number]))
-    nothing = np.zeros((3, 1)), drawn
-    one = estimates("count", nothing, nothing, ratio, confidence, "aqp")
-    return tuple(
-        None if np.isnan(v[0]) else max(0.0, float(v[0])) for v in (one.value, one.low, one.high)
+    known = np.array([[certain], [0.0], [0.0]]), drawn
+    one = estimates("count", known, known, sample.ratio, confidence, "aqp")
+    value, low, high = (
+        None if np.isnan(end[0]) else max(certain + total, float(end[0]))
+        for end in (one.value, one.low, one.high)
     )
+    return (value, None, None) if sample.is_uneven else (value, low, high)
 
 
 def _told(
