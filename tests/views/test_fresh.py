@@ -173,6 +173,8 @@ def test_groups_of_a_few_rows_are_answered_exactly(home: Database) -> None:
     text = "SELECT bytes % 300 AS g, sum(visits) AS s FROM {v} GROUP BY bytes % 300 ORDER BY g"
     found = home.view("part").answer(text.format(v="part"))
     assert found.final and "fewer than 12 rows in the sample" in found.remarks[0]
+    none = "SELECT ownerId, sum(visits) AS s FROM part WHERE visits > 1000 GROUP BY ownerId"
+    assert home.view("part").answer(none).final  # of no rows at all it says nothing either
     assert found.to_arrow().to_pylist() == rows(home, text.format(v="fresh"))
     asked = home.view("part").answer(text.format(v="part"), estimator="corr")
     assert not asked.final and Status.UNKNOWN in asked.status("s")
