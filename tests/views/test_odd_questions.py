@@ -99,6 +99,19 @@ def test_a_view_of_a_text_that_only_spark_can_read(home: Database) -> None:
     assert not view.is_stale and view.rows == 1201
 
 
+def test_columns_with_a_dot_in_their_names(home: Database) -> None:
+    """Of the fresh rows, and of those of a stale view below another."""
+    shown = "id AS `a.b`, g, x AS `c d`, k AS ```e`"
+    dotted = home.view("dotted", f"SELECT {shown} FROM base", sample=1.0)
+    over = home.view("dots", "SELECT g AS `g.h`, sum(`a.b`) AS `s.t` FROM dotted GROUP BY g")
+    (truth,) = rows(home, "SELECT count(*) AS n, sum(id) AS s FROM t")
+    text = "SELECT count(*) AS n, sum(`a.b`) AS s FROM dotted"
+    for estimator in ("exact", "corr"):
+        assert dotted.answer(text, estimator=estimator).to_arrow().to_pylist() == [truth]
+    of_groups = over.answer("SELECT sum(`s.t`) AS s FROM dots", estimator="exact")
+    assert of_groups.to_arrow()["s"][0].as_py() == truth["s"]
+
+
 def test_outliers_of_values_that_are_no_numbers(home: Database) -> None:
     odd = home.spark.sql(
         "SELECT id, IF(id = 3, double('NaN'), IF(id = 4, double('inf'), id)) AS x FROM range(90)"

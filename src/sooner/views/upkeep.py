@@ -24,6 +24,7 @@ from sooner.engine.view_rows import (
     without_rows,
 )
 from sooner.errors import NotSupported
+from sooner.sql import quote
 from sooner.storage.catalog import Catalog
 from sooner.storage.records import Change, Table
 from sooner.storage.views import (
@@ -270,12 +271,12 @@ class Upkeep:
     def shown(self) -> Iterator[Any]:
         """The rows that the view loses and gains, with the columns that queries see."""
         with self.signed() as rows:
-            yield rows.select(*(one.name for one in self.table.columns), SIGN)
+            yield rows.select(*(quote(one.name) for one in self.table.columns), SIGN)
 
     @contextmanager
     def fresh(self) -> Iterator[Any]:
         """The rows that the view would have if it were brought up to date, as queries see them."""
-        names = [one.name for one in self.table.columns]
+        names = [quote(one.name) for one in self.table.columns]
         cleaned = self.cleaned
         if cleaned is not None and cleaned.ratio >= 1:
             signed: Any = nullcontext(self.changes_in(cleaned.directory))
