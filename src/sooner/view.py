@@ -366,6 +366,9 @@ class View:
         unit = self._require_sampled(upkeep)
         if not upkeep.can_merge:
             raise CannotAnswer(upkeep.choice.why)
+        names = [one.name for one in prepared.columns]
+        if len(set(names)) < len(names):
+            raise CannotAnswer("columns of one name, of which intervals could not be told apart")
         question = question_of(prepared.plan, self.name)
         question.require_shared(unit.columns)
         if question.measures:
