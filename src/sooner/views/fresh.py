@@ -231,17 +231,17 @@ class Fresh:
             ends = [pa.chunked_array([pa.array(end, from_pandas=True)]) for end in (low, high)]
             uncertain[field.name] = Uncertainty(Bounds(*ends), status)
         by = [bool(one) for each in cells.corrected.values() for one in each]
+        shown = dict(zip(cells.values, schema.names, strict=True))
+        beyond = {shown[name]: list(all_) for name, all_ in cells.beyond.items()}
         unknown = any(
-            Status.UNKNOWN in one.status
-            for name, one in uncertain.items()
-            if name not in cells.beyond
+            Status.UNKNOWN in one.status for name, one in uncertain.items() if name not in beyond
         )
         notes = [self._why_unknown] if unknown and not whole else []
         if cells.chosen and not whole:
             notes.append(_CHOSEN)
-        if cells.beyond and not whole:
-            self._details["cantelli"] = {name: list(all_) for name, all_ in cells.beyond.items()}
-            notes += _beyond(cells)
+        if beyond and not whole:
+            self._details["cantelli"] = beyond
+            notes += _beyond(beyond)
         if self._unseen >= 1:
             notes.append(
                 f"about {self._unseen:,.0f} more groups came, of which the sample has no row"
@@ -276,12 +276,10 @@ def _possible(found: Estimates, function: Function, seen: Floats) -> Estimates:
     return replace(found, value=value, low=low, high=high)
 
 
-def _beyond(cells: Cells) -> list[str]:
+def _beyond(probabilities: Mapping[str, Sequence[float]]) -> list[str]:
     """In words, for an answer of one row: how likely a row is beyond an extreme (§12.1.1)."""
-    if cells.rows != 1:
-        return []
     return [
         f"{name}: a row of the view picked at random is beyond it with a probability of at most {all_[0]:.2g}"
-        for name, all_ in cells.beyond.items()
-        if not np.isnan(all_[0])
+        for name, all_ in probabilities.items()
+        if len(all_) == 1 and not np.isnan(all_[0])
     ]
