@@ -215,14 +215,16 @@ class View:
         spark = self._database.spark
         with upkeep.fresh() as rows:
             self._require_types(to_schema(rows.schema))
-            frames = {self.name.lower(): rows}
-            for name in prepared.tables:
-                if name != self.name.lower():
-                    frames[name] = table_rows(spark, self._database._fresh(name))
+            others = {
+                n: self._database._fresh(n) for n in prepared.tables if n != self.name.lower()
+            }
+            frames = {name: table_rows(spark, table) for name, table in others.items()}
+            frames[self.name.lower()] = rows
             with stepped(spark, [("", prepared.plan)], frames, stand_ins=frames) as frame:
                 bar = self._database._progress
                 table = collect(spark, frame, prepared.columns, "Answering", bar)
-        as_of = {name: one.version for name, one in upkeep.reflects.items()}
+        read = {**others, **upkeep.reflects}
+        as_of = {name: one.version for name, one in read.items()}
         schema = arrow_contract(spark, prepared.columns)
         arrays = [a.cast(f.type) for a, f in zip(table.columns, schema, strict=True)]
         return Answer(

@@ -82,6 +82,7 @@ def test_another_stale_view_is_named(home: Database) -> None:
     found = home.view("v").answer("SELECT count(*) AS n FROM v JOIN base USING (id)")
     assert found.to_arrow().to_pylist() == [{"n": 1000}]
     assert "base is stale itself" in found.remarks[-1]
+    assert found.as_of == {"t": 3, "base": 1}
 
 
 def test_outliers_come_through_stale_views(home: Database) -> None:
