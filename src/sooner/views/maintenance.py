@@ -17,7 +17,7 @@ from sooner.algebra import Aggregate, Filter, Item, Join, JoinKind, Project, Rel
 from sooner.algebra.scalar import Scalar, all_of, any_of, column, substitute
 from sooner.algebra.schema import Column, Schema
 from sooner.analysis.types import decimal_digits
-from sooner.views.deltas import NOTHING, SIGN, Known, as_it_is, consolidated, delta
+from sooner.views.deltas import NOTHING, SIGN, CannotMaintain, Known, as_it_is, consolidated, delta
 from sooner.views.form import Form, Grouped
 from sooner.views.mergeable import Kept
 
@@ -93,8 +93,9 @@ class _Merging:
         changes = delta(self._of.aggregate.child, self._known)
         items = []
         for name, kept in self._of.merges:
-            items.append(Item(f"{name}{_CAME}", _where(kept.changes, 1)))
-            items.append(Item(f"{name}{_WENT}", _where(kept.changes, -1)))
+            call = _or_null(kept.changes) if self._is_tight(name) else kept.changes
+            items.append(Item(f"{name}{_CAME}", _where(call, 1)))
+            items.append(Item(f"{name}{_WENT}", _where(call, -1)))
         by_key = {at: name for name, at in self._of.stored.items() if name in self._keys}
         plan = Aggregate(changes, self._keys, tuple(items))
         return self._push(plan, [by_key[name] for name in self._unit])
@@ -162,6 +163,9 @@ class _Merging:
         """Whether every group that changes is derived again; a total is if it ever may have to be."""
         return not self._of.merges_all or not (self._keys or self._again() is None)
 
+    def _is_tight(self, name: str) -> bool:
+        return _is_tight(self._types[self._of.stored[name]])
+
     def _again(self) -> Scalar | None:
         """Whether a group has to be derived again; ``None`` if that is the same for all."""
         reasons: list[Scalar] = []
@@ -182,8 +186,16 @@ class _Merging:
                 reasons.append(
                     exp.And(this=_is_null(went, negated=True), expression=exp.Not(this=kept_apart))
                 )
-            elif _is_tight(self._types[self._of.stored[name]]):
+            elif self._is_tight(name):
                 reasons.append(_is_null(self._brought(name, kept)))
+                # Of rows that came or went a null may be a sum that is too large for the type.
+                for change in (_CAME, _WENT):
+                    some = exp.GT(
+                        this=column(f"{self._of.rows}{change}"), expression=exp.convert(0)
+                    )
+                    reasons.append(
+                        exp.And(this=_is_null(column(f"{name}{change}")), expression=some)
+                    )
         return any_of([exp.Paren(this=reason) for reason in reasons])
 
     def _merged(self, rows: Relation) -> Relation:
@@ -270,6 +282,17 @@ def _is_tight(type_: str) -> bool:
     """Whether Spark gives a sum of two such decimals fewer digits after the point than they have."""
     digits = decimal_digits(type_)
     return digits is not None and sum(digits) >= 37 and digits[1] > 6
+
+
+def _or_null(total: Scalar) -> Scalar:
+    """The same sum, null where its type has no room for it."""
+
+    def tried(node: Scalar) -> Scalar:
+        if not isinstance(node, exp.Sum):
+            return node
+        return exp.AnonymousAggFunc(this="try_sum", expressions=[node.this.copy()])
+
+    return total.transform(tried)
 
 
 def _less_digits(value: Scalar, type_: str, number: int) -> Scalar:
