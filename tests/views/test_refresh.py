@@ -100,3 +100,19 @@ def test_rows_that_come_together_meet(opened: Database) -> None:
     opened.insert("video", [(91, 2, 2.0)])
     assert view.refresh("incremental") is not None
     assert rows_of(opened, "SELECT * FROM visits") == rows_of(opened, VIEWS["visits"])
+
+
+def test_what_goes_by_floating_sums_is_made_again(opened: Database) -> None:
+    """Added up in another order they are other values, and the rows that go would not be found again."""
+    sums = "SELECT videoId, sum(rate) AS r, sum(bytes) AS b FROM log GROUP BY videoId"
+    for number, text in enumerate(
+        [
+            f"SELECT r, count(*) AS n FROM ({sums}) GROUP BY r",
+            f"SELECT DISTINCT r / 2 AS half FROM ({sums})",
+            f"SELECT r FROM ({sums}) EXCEPT SELECT duration FROM video",
+        ]
+    ):
+        view = opened.view(f"sums{number}", text, sample=None)
+        assert "floating sums" in view.explain()
+    for number, text in enumerate([f"SELECT b, max(r) AS r FROM ({sums}) GROUP BY b", sums]):
+        assert "floating sums" not in opened.view(f"others{number}", text).explain()

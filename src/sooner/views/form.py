@@ -21,6 +21,7 @@ from sooner.analysis.keys import primary_key
 from sooner.rewrites import rewrite
 from sooner.views.keyed import KEY, keyed
 from sooner.views.mergeable import Kept, Mergeable, argument, keep, mergeable
+from sooner.views.rounded import goes_by_rounded
 
 PART = "__sooner_p"
 # Rows of each group: it is gone when there are none.
@@ -106,7 +107,7 @@ def form_of(
     """How to store a query as a view. ``columns`` are the names that it shows, by position."""
     names = tuple(one.name for one in columns)
     without = (*without, *_NOT_FOR_VIEWS)
-    why = _why_whole(plan)
+    why = _why_whole(plan, types_of)
     if why is not None:
         return Form(_named(plan, plan.names, names, ()), (), None, why_whole=why)
     # Columns that nothing reads are needed for the key; what is written twice is not.
@@ -124,12 +125,14 @@ def form_of(
     return Form(finished, hidden, tuple(shown[one] for one in key))
 
 
-def _why_whole(plan: Relation) -> str | None:
+def _why_whole(plan: Relation, types_of: TypesOf) -> str | None:
     for node in walk(plan):
         if isinstance(node, Opaque):
             return f"Spark answers it as written, because of {node.reason}"
         if isinstance(node, Limit):
             return "of LIMIT: a row that comes may push out any other"
+    if goes_by_rounded(plan, types_of):
+        return "rows go by floating sums, whose last digits may be others each time"
     top = plan
     while isinstance(top, Project):
         top = top.child
