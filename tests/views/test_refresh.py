@@ -102,6 +102,31 @@ def test_rows_that_come_together_meet(opened: Database) -> None:
     assert rows_of(opened, "SELECT * FROM visits") == rows_of(opened, VIEWS["visits"])
 
 
+def test_values_that_only_group_together(opened: Database, tmp_path: Path) -> None:
+    """0.0 and -0.0 are one group and two values; so are texts that are equal to a collation."""
+    schema = "id BIGINT, x DOUBLE, xs ARRAY<DOUBLE>, word STRING COLLATE UTF8_LCASE, other INT"
+    rows = [(0, 0.0, [0.0], "a", 0), (1, -0.0, [-0.0], "A", 0), (2, 1.5, [], None, 0)]
+    opened.spark.createDataFrame(rows, schema).write.parquet(str(tmp_path / "few"))
+    opened.register("few", str(tmp_path / "few"), key="id")
+    texts = {
+        "values": "SELECT id, x, xs, word FROM few",
+        "counted": "SELECT CAST(x AS STRING) AS y, count(*) AS n FROM log JOIN few ON videoId = id"
+        " GROUP BY CAST(x AS STRING)",
+    }
+    for name, text in texts.items():
+        opened.view(name, text, sample=None)
+    swapped = [(0, -0.0, [-0.0], "A", 0), (1, 0.0, [0.0], "a", 0), (2, 1.5, [], None, 1)]
+    opened.update("few", opened.spark.createDataFrame(swapped, schema))
+    opened.delete("few", [(0,)])
+    for name, text in texts.items():
+        assert opened.view(name).refresh("incremental") is not None
+        assert texts_of(opened, f"SELECT * FROM {name}") == texts_of(opened, text)
+
+
+def texts_of(database: Database, text: str) -> list[str]:
+    return sorted(str(row) for row in database.sql(text).exact().to_arrow().to_pylist())
+
+
 def test_what_goes_by_floating_sums_is_made_again(opened: Database) -> None:
     """Added up in another order they are other values, and the rows that go would not be found again."""
     sums = "SELECT videoId, sum(rate) AS r, sum(bytes) AS b FROM log GROUP BY videoId"

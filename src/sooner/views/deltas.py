@@ -229,9 +229,22 @@ def _described(plan: Relation) -> str:
     return names.get(type(plan).__name__, "a query that only Spark understands")
 
 
-def consolidated(changes: Relation) -> Relation:
-    """Each row once, with how often it comes (above 0) or goes (below 0)."""
+def consolidated(changes: Relation, mixed: Sequence[str] = ()) -> Relation:
+    """Each row once, with how often it comes (above 0) or goes (below 0).
+
+    ``mixed`` are columns in which unlike values group together: 0.0 and -0.0, or "a" and "A" to a collation.
+    Their texts tell these apart, and one of the values stands for those that are the same.
+    """
     names = tuple(name for name in changes.names if name != SIGN)
+    texts = {name: f"__text{place}" for place, name in enumerate(mixed)}
+    kept = {name: f"__kept{place}" for place, name in enumerate(mixed)}
+    if mixed:
+        string = exp.DataType.build("string")
+        told = (Item(at, exp.Cast(this=column(n), to=string.copy())) for n, at in texts.items())
+        changes = Project(changes, (*_items(changes.names, changes.names), *told))
+    values = (Item(at, exp.AnyValue(this=column(name))) for name, at in kept.items())
     total = Item(SIGN, exp.Sum(this=column(SIGN)))
-    summed = Aggregate(changes, names, (total,))
-    return Filter(summed, exp.NEQ(this=column(SIGN), expression=exp.convert(0)))
+    summed = Aggregate(changes, (*names, *texts.values()), (*values, total))
+    left = Filter(summed, exp.NEQ(this=column(SIGN), expression=exp.convert(0)))
+    columns = [kept.get(name, name) for name in names]
+    return Project(left, _items((*names, SIGN), (*columns, SIGN))) if mixed else left

@@ -16,7 +16,7 @@ from sqlglot import exp
 from sooner.algebra import Aggregate, Filter, Item, Join, JoinKind, Project, Relation, Scan, Union
 from sooner.algebra.scalar import Scalar, all_of, any_of, column, substitute
 from sooner.algebra.schema import Column, Schema
-from sooner.analysis.types import decimal_digits
+from sooner.analysis.types import decimal_digits, is_plain
 from sooner.views.deltas import NOTHING, SIGN, CannotMaintain, Known, as_it_is, consolidated, delta
 from sooner.views.form import Form, Grouped
 from sooner.views.mergeable import Kept
@@ -59,7 +59,8 @@ def maintenance(
     ``CannotMaintain``.
     """
     if form.grouped is None:
-        return [Step("", push(consolidated(delta(form.plan, known)), unit))]
+        mixed = [one.name for one in stored if not is_plain(one.type)]
+        return [Step("", push(consolidated(delta(form.plan, known), mixed), unit))]
     return _Merging(form.grouped, form.key or (), stored, unit, push, known).steps()
 
 

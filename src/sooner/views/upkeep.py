@@ -12,6 +12,7 @@ from typing import Any, Literal, TypeAlias
 from sooner.algebra import Opaque, Relation, Scan, walk
 from sooner.algebra.scalar import to_sql
 from sooner.analysis.facts import TableInfo
+from sooner.analysis.types import is_plain
 from sooner.engine import binding
 from sooner.engine.change_rows import Blocks, Net, change_rows, net
 from sooner.engine.lowering import lower
@@ -219,7 +220,7 @@ class Upkeep:
             if name in self.below or new.facts.rows == largest or not self._loses_rows(name):
                 continue
             some = [one for one in new.columns if one.name in columns]
-            if 0 < len(some) < len(new.columns) and all(_tells_same(one.type) for one in some):
+            if 0 < len(some) < len(new.columns) and all(is_plain(one.type) for one in some):
                 rows = change_rows(self.spark, old, new, SIGN)
                 few = is_small(self.changed_rows(name), len(some))
                 nets[name] = stack.enter_context(net(rows, [one.name for one in some], SIGN, few))
@@ -408,8 +409,3 @@ class Upkeep:
 
 def _scans(steps: Sequence[Step]) -> list[Scan]:
     return [node for step in steps for node in walk(step.plan) if isinstance(node, Scan)]
-
-
-def _tells_same(type_: object) -> bool:
-    """Whether grouping by a type tells what is the same from what is equal to a collation, or at all."""
-    return not any(word in str(type_).lower() for word in ("map", "variant", "collate"))
