@@ -59,6 +59,8 @@ def maintenance(
     ``CannotMaintain``.
     """
     if form.grouped is None:
+        if any("variant" in str(one.type) for one in stored):
+            raise CannotMaintain("of values of type variant, which Spark does not compare")
         mixed = [one.name for one in stored if not is_plain(one.type)]
         return [Step("", push(consolidated(delta(form.plan, known), mixed), unit))]
     return _Merging(form.grouped, form.key or (), stored, unit, push, known).steps()
