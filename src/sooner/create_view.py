@@ -10,6 +10,7 @@ from sqlglot import exp
 
 from sooner.engine.jobs import job_group
 from sooner.engine.rows import table_rows
+from sooner.engine.session import zone_name
 from sooner.engine.statements import is_deterministic
 from sooner.engine.statistics import rows_together
 from sooner.engine.view_rows import plan_types
@@ -84,7 +85,8 @@ def create_view(
     if not now:
         raise InvalidArgument("A view is made from registered tables, and this query reads none.")
     form = view_form(database, prepared, now)
-    definition = Definition(prepared.text, sample, refresh=refresh, clean=clean)
+    zone = zone_name(database.spark)
+    definition = Definition(prepared.text, sample, refresh=refresh, clean=clean, zone=zone)
     definition = _sampled(database, definition, form, now, sample_by)
     chosen = chosen_outliers(outliers, form, definition.unit, now)
     definition = replace(definition, outliers=chosen)

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 from video_views import MADE_AGAIN, VIEWS, changes, rows_of, videos
 
+import sooner
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -152,3 +154,28 @@ def test_what_goes_by_floating_sums_is_made_again(opened: Database) -> None:
         assert "floating sums" in view.explain()
     for number, text in enumerate([f"SELECT b, max(r) AS r FROM ({sums}) GROUP BY b", sums]):
         assert "floating sums" not in opened.view(f"others{number}", text).explain()
+
+
+def test_days_of_another_time_zone(opened: Database, tmp_path: Path) -> None:
+    """Who refreshes it elsewhere would take rows from other days than they were counted in."""
+    spark = opened.spark
+    moments = "timestamp_seconds(1577836800 + 14400 * id) AS at"
+    spark.range(12).selectExpr("id", moments).write.parquet(str(tmp_path / "moments"))
+    opened.register("moments", str(tmp_path / "moments"), key="id")
+    text = "SELECT CAST(at AS DATE) AS day, count(*) AS n FROM moments GROUP BY CAST(at AS DATE)"
+    view = opened.view("days", text, sample=None)
+    zone = spark.conf.get("spark.sql.session.timeZone")
+    spark.conf.set("spark.sql.session.timeZone", "America/New_York")
+    try:
+        for keys in ([(0,)], [(7,)]):
+            opened.delete("moments", keys)
+            assert view.refresh() is not None
+            assert rows_of(opened, "SELECT * FROM days") == rows_of(opened, text)
+        opened.delete("moments", [(3,)])
+        assert view.refresh("incremental") is not None
+        assert rows_of(opened, "SELECT * FROM days") == rows_of(opened, text)
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", str(zone))
+    opened.delete("moments", [(4,)])
+    with pytest.raises(sooner.NotSupported, match="times are those of America/New_York"):
+        view.refresh("incremental")

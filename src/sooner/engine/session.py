@@ -40,11 +40,16 @@ def open_session(spark: SparkSession | None, log: Path) -> SparkSession:
     return spark
 
 
+def zone_name(spark: SparkSession) -> str:
+    """The session's time zone as Spark has it."""
+    return str(spark.conf.get("spark.sql.session.timeZone"))
+
+
 def session_zone(spark: SparkSession | None) -> tzinfo:
     """The zone in which Spark reads moments that name none; the machine's while Spark does not run."""
     if spark is None:
         return datetime.now().astimezone().tzinfo or UTC
-    name = str(spark.conf.get("spark.sql.session.timeZone"))
+    name = zone_name(spark)
     offset = re.fullmatch(r"(?:UTC|GMT|UT)?([+-])(\d{1,2})(?::(\d{2}))?(?::(\d{2}))?", name)
     if offset:
         hours, minutes, seconds = (int(part or 0) for part in offset.groups()[1:])

@@ -45,6 +45,8 @@ class Definition:
     certain: tuple[int, ...] = ()
     # Whether some values that it is sampled by had far more rows than others when it was made.
     uneven: bool = False
+    # Of the session that made its rows: days begin at other moments elsewhere. Once it was not kept.
+    zone: str = ""
 
     def __post_init__(self) -> None:
         if self.sample is not None and not 0 < self.sample <= 1:
@@ -66,6 +68,7 @@ def as_text(definition: Definition) -> str:
         "clean": schedule_to(definition.clean),
         "certain": definition.certain,
         "uneven": definition.uneven,
+        "zone": definition.zone,
     }
     return json.dumps(found)
 
@@ -84,6 +87,7 @@ def from_text(text: str) -> Definition:
         clean=schedule_from(found["clean"]),
         certain=tuple(found["certain"]),
         uneven=bool(found.get("uneven")),
+        zone=str(found.get("zone", "")),
     )
 
 

@@ -8,6 +8,7 @@ from functools import partial
 from time import perf_counter
 from typing import Any
 
+from sooner.engine.session import zone_name
 from sooner.engine.view_rows import view_schema, write_changes, written_changes
 from sooner.engine.writing import reservation
 from sooner.storage.footers import facts_of
@@ -74,7 +75,7 @@ def _noting(
 def _made_again(upkeep: Upkeep, choice: Choice) -> Refreshed:
     start = perf_counter()
     with upkeep.whole() as rows, reservation(upkeep.catalog, None) as reserved:
-        definition = _retyped(upkeep, rows)
+        definition = replace(_retyped(upkeep, rows), zone=zone_name(upkeep.spark))
         made = Made(rows, upkeep.form, definition.unit, reserved.directory("view"))
         seconds = perf_counter() - start
         done = Refreshed("recomputed", choice.why, seconds, made.rows, upkeep.table.facts.rows)

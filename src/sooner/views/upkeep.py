@@ -17,6 +17,7 @@ from sooner.engine import binding
 from sooner.engine.change_rows import Blocks, Net, change_rows, net
 from sooner.engine.lowering import lower
 from sooner.engine.rows import stored_rows
+from sooner.engine.session import zone_name
 from sooner.engine.view_rows import (
     is_small,
     rows_at,
@@ -150,6 +151,10 @@ class Upkeep:
             return Choice(False, "made again, because nothing tells its rows apart")
         if self.anew:
             return Choice(False, f"made again, because {', '.join(self.anew)} was registered anew")
+        if self._is_of_another_zone:
+            return Choice(
+                False, f"made again, because its times are those of {self.definition.zone}"
+            )
         for below in self.below.values():
             if not below.can_merge:
                 return Choice(False, f"made again, because {below.table.name} is")
@@ -168,6 +173,17 @@ class Upkeep:
         if changes > again:
             return Choice(False, f"made again, because that is less work: {work}", possible=True)
         return Choice(True, f"changes brought in: {work} to make it again")
+
+    @property
+    def _is_of_another_zone(self) -> bool:
+        """Whether its rows may rest on another time zone than the session's, where days are others."""
+        made = self.definition.zone
+        columns = [
+            *self.table.stored,
+            *(one for table in self.now.values() for one in table.columns),
+        ]
+        times = any("timestamp" in str(one.type) for one in columns)
+        return times and made not in ("", zone_name(self.spark))
 
     def _steps(self, push: Push, nets: Mapping[str, Net] | None = None) -> list[Step]:
         stored = tuple(one for one in self.table.stored if one.name != HASH)
