@@ -179,3 +179,18 @@ def test_days_of_another_time_zone(opened: Database, tmp_path: Path) -> None:
     opened.delete("moments", [(4,)])
     with pytest.raises(sooner.NotSupported, match="times are those of America/New_York"):
         view.refresh("incremental")
+
+
+def test_a_table_that_is_only_totalled(opened: Database) -> None:
+    texts = {
+        "short": "SELECT sessionId FROM log WHERE bytes < (SELECT max(ownerId) FROM video)",
+        "shortest": "SELECT videoId, min(bytes) AS b FROM log GROUP BY videoId"
+        " HAVING min(bytes) < (SELECT max(ownerId) FROM video)",
+    }
+    for name, text in texts.items():
+        opened.view(name, text, sample=None)
+    opened.update("video", [(0, 5, 1.0)])
+    opened.delete("log", [(2,), (7,)])
+    for name, text in texts.items():
+        assert opened.view(name).refresh("incremental") is not None
+        assert rows_of(opened, f"SELECT * FROM {name}") == rows_of(opened, text)

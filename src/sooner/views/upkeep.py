@@ -215,7 +215,9 @@ class Upkeep:
                 rows = stored_rows(self.spark, self.table)
                 where = None if part is None else part.stored
                 frames[VIEW] = rows if where is None else rows.where(to_sql(where))
-            small = [f"{CHANGED}{name}" for name in self.now if self._is_small(name, nets)]
+            # Of a table that is only totalled no plan reads the changes.
+            changed = {f"{CHANGED}{name}": name for name in self.now}
+            small = [one for one in frames if one in changed and self._is_small(changed[one], nets)]
             plans = [(step.name, step.plan) for step in steps]
             yield stack.enter_context(stepped(self.spark, plans, frames, small))
 
