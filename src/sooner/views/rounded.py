@@ -23,7 +23,6 @@ from sooner.algebra import (
     walk,
 )
 from sooner.algebra.scalar import columns_of
-from sooner.analysis.deterministic import is_deterministic_aggregate
 from sooner.analysis.equal_columns import equal_columns
 from sooner.analysis.types import is_floating
 from sooner.views.mergeable import argument
@@ -77,9 +76,11 @@ def _summed(plan: Aggregate, types_of: _TypesOf) -> set[str]:
     return {
         one.name
         for one in plan.aggregates
-        if not is_deterministic_aggregate(one.scalar)
-        or (
-            isinstance(aggregate_call(one.scalar), exp.Sum | exp.Avg)
-            and is_floating(types.get(one.name))
-        )
+        if not _is_exact(aggregate_call(one.scalar), types.get(one.name))
     }
+
+
+def _is_exact(call: exp.AggFunc | None, type_: str | None) -> bool:
+    if isinstance(call, exp.Sum | exp.Avg):
+        return not is_floating(type_)
+    return isinstance(call, exp.Count | exp.Min | exp.Max)
