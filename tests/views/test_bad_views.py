@@ -510,6 +510,18 @@ def test_what_it_is_sampled_by_gets_another_type(opened: Database, tmp_path: Pat
     assert rows_of(opened, "SELECT * FROM visits") == rows_of(opened, VISITS)
 
 
+def test_the_column_of_its_outliers_is_gone(opened: Database, tmp_path: Path) -> None:
+    text = "SELECT videoId, count(*) AS n FROM log GROUP BY videoId"
+    view = opened.view("counts", text, sample=0.5, outliers={"bytes": 3})
+    fewer = {name: values for name, values in LOG.items() if name != "bytes"}
+    pq.write_table(pa.table(fewer).slice(0, 20), tmp_path / "fewer.parquet")
+    opened.register("log", tmp_path / "fewer.parquet", key="sessionId", replace=True)
+    assert view.refresh() is not None
+    assert rows_of(opened, "SELECT * FROM counts") == rows_of(opened, text)
+    opened.delete("log", [(3,)])
+    assert view.clean() is not None
+
+
 def test_a_file_of_its_table_changes(opened: Database, tmp_path: Path) -> None:
     view = scheduled(opened)
     place = tmp_path / "log.parquet"

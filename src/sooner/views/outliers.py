@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from sooner.algebra.scalar import column, to_sql
+from sooner.algebra.schema import Column
 from sooner.engine.rows import table_rows
 from sooner.engine.view_rows import outlier_hashes, threshold
 from sooner.errors import InvalidArgument, NotSupported, UnknownColumn, nearest
@@ -51,10 +52,14 @@ def _column(name: str, tables: Sequence[Table]) -> tuple[Table, str]:
         for one in table.columns:
             known.append(one.name)
             if one.name.lower() == name.lower():
-                if not str(one.type).startswith(_NUMBERS):
+                if not _is_number(one):
                     raise InvalidArgument(f"outliers={name!r}: a column of numbers is needed.")
                 return table, one.name
     raise UnknownColumn(f"No table of the view has a column {name!r}.{nearest(name, known)}")
+
+
+def _is_number(one: Column) -> bool:
+    return str(one.type).startswith(_NUMBERS)
 
 
 def _how(name: str, how: int | str, table: str, spelled: str) -> Outliers:
@@ -89,7 +94,11 @@ def with_outliers(
         return definition
     known, hashes = [], set[int]()
     for one in definition.outliers:
-        rows = table_rows(spark, tables[one.table.lower()])
+        table = tables[one.table.lower()]
+        if not any(_is_number(own) for own in table.columns if own.name == one.column):
+            known.append(replace(one, threshold=None))  # it was registered anew, without the column
+            continue
+        rows = table_rows(spark, table)
         least = threshold(rows, one.column, one.top, one.deviations)
         known.append(replace(one, threshold=least))
         way = outlier_way(form, definition.unit, one.table.lower())
