@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-from rich.console import Console
 
-from sooner.display import ROWS_SHOWN, html_table, is_number, rich_table, rows_text
+from sooner.display import ROWS_SHOWN, as_text, html_table, is_number, rich_table, rows_text, show
 from sooner.errors import InvalidArgument, NotSupported, nearest
 
 if TYPE_CHECKING:
@@ -186,12 +184,10 @@ class Answer:
 
     def show(self) -> None:
         """Print the first rows."""
-        Console().print(rich_table(self.table, self._margins(), self._below))
+        show(rich_table(self.table, self._margins(), self._below))
 
     def __str__(self) -> str:
-        console = Console(file=io.StringIO(), width=160, record=True)
-        console.print(rich_table(self.table, self._margins(), self._below))
-        return console.export_text().rstrip()
+        return as_text(rich_table(self.table, self._margins(), self._below))
 
     def _repr_html_(self) -> str:
         return html_table(self.table, self._margins(), self._below)

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import html
+import io
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
 from rich import box
-from rich.console import Group
+from rich.console import Console, Group
 from rich.table import Table as RichTable
 from rich.text import Text
 
 ROWS_SHOWN = 20
+# Where no terminal ends, no column is left out.
+_WIDE = 100_000
 _WIDEST_CELL = 40
 
 
@@ -48,6 +51,21 @@ def rich_table(table: pa.Table, margins: Mapping[str, Sequence[str]], caption: s
     for row in cells(table, margins):
         shown.add_row(*(Text(cell) for cell in row))
     return Group(shown, Text(caption, style="dim"))
+
+
+def show(shown: Group) -> None:
+    """Print rows; into a pipe or a file all columns of them, however many there are."""
+    console = Console()
+    if not (console.is_terminal or console.is_jupyter):
+        console = Console(width=_WIDE)
+    console.print(shown)
+
+
+def as_text(shown: Group) -> str:
+    """Rows as text, with all columns."""
+    console = Console(file=io.StringIO(), width=_WIDE, record=True)
+    console.print(shown)
+    return console.export_text().rstrip()
 
 
 def html_table(table: pa.Table, margins: Mapping[str, Sequence[str]], caption: str) -> str:

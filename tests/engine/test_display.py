@@ -52,6 +52,14 @@ def test_show_prints_the_same(uncertain: Answer, capsys: pytest.CaptureFixture[s
     assert "± 1" in capsys.readouterr().out
 
 
+def test_into_a_pipe_all_columns_are_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    wide = Answer(pa.table({f"column_{n}": [f"value of {n}"] for n in range(40)}), "exact")
+    wide.show()
+    shown = capsys.readouterr().out
+    assert all(f"column_{n}" in shown and f"value of {n}" in shown for n in range(40))
+    assert str(wide) in shown
+
+
 def test_html_is_escaped(uncertain: Answer) -> None:
     page = uncertain._repr_html_()
     assert "&lt;c&gt;" in page and "<c>" not in page

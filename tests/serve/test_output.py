@@ -34,11 +34,13 @@ def test_a_final_answer_is_written_alone(tmp_path: Path) -> None:
 
 def test_nested_values_are_json(tmp_path: Path) -> None:
     nested = {"d": Decimal("2.50"), "f": [1.5, float("nan")], "m": [("k", date(2024, 2, 29))]}
+    nested["b"] = b"\x00\xff"
     kind = pa.struct(
         [
             ("d", pa.decimal128(5, 2)),
             ("f", pa.list_(pa.float64())),
             ("m", pa.map_(pa.string(), pa.date32())),
+            ("b", pa.binary()),
         ]
     )
     answer = Answer(pa.table({"n": pa.array([nested], kind)}), "exact")
@@ -48,4 +50,4 @@ def test_nested_values_are_json(tmp_path: Path) -> None:
         raise AssertionError(constant)
 
     found = json.loads((tmp_path / "a.json").read_text(), parse_constant=never)
-    assert found == [{"n": {"d": 2.5, "f": [1.5, None], "m": [["k", "2024-02-29"]]}}]
+    assert found == [{"n": {"d": 2.5, "f": [1.5, None], "m": [["k", "2024-02-29"]], "b": "AP8="}}]

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-from rich.console import Console
 
-from sooner.display import html_table, rich_table
+from sooner.display import as_text, html_table, rich_table, show
 from sooner.missing.bounds import require_constraints
 from sooner.missing.constraint import Constraint, Range
 from sooner.missing.space import condition_of, literal
@@ -40,13 +38,11 @@ class Checked:
         return all(self.table.column("holds").to_pylist())
 
     def __str__(self) -> str:
-        console = Console(file=io.StringIO(), width=160, record=True)
-        console.print(rich_table(self.table, {}, self._caption))
-        return console.export_text().rstrip()
+        return as_text(rich_table(self.table, {}, self._caption))
 
     def show(self) -> None:
         """Print a line for each constraint."""
-        Console().print(rich_table(self.table, {}, self._caption))
+        show(rich_table(self.table, {}, self._caption))
 
     def _repr_html_(self) -> str:
         return html_table(self.table, {}, self._caption)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import sys
+from base64 import b64encode
 from collections.abc import Collection, Sequence
 from decimal import Decimal
 from enum import StrEnum
@@ -78,6 +79,8 @@ def _json(value: Any) -> str:
         return f"[{', '.join(_json(one) for one in value)}]"
     if isinstance(value, dict):
         return "{" + ", ".join(f"{json.dumps(k)}: {_json(v)}" for k, v in value.items()) + "}"
+    if isinstance(value, bytes):
+        return json.dumps(b64encode(value).decode())  # as Spark's to_json
     return json.dumps(value, default=str)
 
 
