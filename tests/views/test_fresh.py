@@ -278,6 +278,20 @@ def test_groups_that_came_and_are_not_in_the_sample_are_told_of(
         assert 0 < shown < 60 and abs(shown + more - 100) < 50
 
 
+def test_groups_whose_sampled_rows_all_went_are_told_of(
+    small_spark: SparkSession, tmp_path: Path
+) -> None:
+    """One row of four went from each; where the sample had that one alone, the group is not shown."""
+    small_spark.sql("SELECT id, id DIV 4 AS g FROM range(4000)").write.parquet(str(tmp_path / "t"))
+    with sooner.connect(tmp_path / "home", spark=small_spark, progress=False) as database:
+        database.register("t", str(tmp_path / "t"), key="id")
+        view = database.view("v", "SELECT id, g FROM t", sample=0.2)
+        database.delete("t", [(one,) for one in range(0, 4000, 4)])
+        found = view.answer("SELECT g, count(*) AS n FROM v GROUP BY g", estimator="corr")
+        (note,) = [one for one in found.remarks if "more groups may have rows" in one]
+        assert int(note.split()[0]) == 1000 - found.to_arrow().num_rows > 50
+
+
 def test_winners_by_an_estimate_have_no_interval_and_counts_are_what_can_be(
     small_spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -18,7 +18,7 @@ from sooner.engine.view_totals import (
     view_totals,
 )
 from sooner.errors import CannotAnswer
-from sooner.statistics.arrays import Floats, in_type
+from sooner.statistics.arrays import Booleans, Floats, in_type
 from sooner.views.cells import Cells, floats
 from sooner.views.cleaned_sample import CHANGES, SAMPLE, WHOLE, CleanedSample
 from sooner.views.deltas import SIGN
@@ -67,6 +67,7 @@ class Fresh:
         self._details: dict[str, Any] = {"sample": sample.ratio}
         self._heavy = False
         self._unseen = 0.0
+        self._gone = 0
 
     def answer(self, question: Question, schema: pa.Schema, *, tells: bool = False) -> Answer:
         """The answer to an aggregate question, in the types of the exact one.
@@ -96,15 +97,17 @@ class Fresh:
         order = (*question.keys, *(one.name for one in question.measures))
         cells.values = {name: cells.values[name] for name in order}
         if question.keys:
-            cells.take(np.flatnonzero(~(rows.value < 0.5)))
+            left = ~(rows.value < 0.5)
+            self._gone = int((~left & _has_rows_unseen(totals)).sum())
+            cells.take(np.flatnonzero(left))
         for node in reversed(question.above):
             cells.apply(node)
         return self._finished(cells, schema)
 
     def _require_rows(self, totals: pa.Table) -> None:
-        sampled = np.nan_to_num(floats(totals.column("aqp_0_c")))
-        enough = (sampled >= FEWEST).sum()
-        if self._sample.ratio < 1 and enough < max(1.0, (1 - _MOST) * len(sampled)):
+        draws = np.nan_to_num(floats(totals.column("aqp_0_n")))
+        enough = (draws >= FEWEST).sum()
+        if self._sample.ratio < 1 and enough < max(1.0, (1 - _MOST) * len(draws)):
             raise CannotAnswer(f"most of these groups have fewer than {FEWEST} rows in the sample")
 
     def _totals(
@@ -246,6 +249,10 @@ class Fresh:
             notes.append(
                 f"about {self._unseen:,.0f} more groups came, of which the sample has no row"
             )
+        if self._gone:
+            notes.append(
+                f"{self._gone:,} more groups may have rows: all that the sample had of them are gone"
+            )
         self._details["notes"] = notes
         return Answer(
             pa.Table.from_arrays(arrays, schema=schema),
@@ -264,6 +271,13 @@ class Fresh:
         if self._sample.is_uneven and unit is not None:
             return _UNEVEN.format(", ".join(unit.columns))
         return _HEAVY if self._heavy else _FEW
+
+
+def _has_rows_unseen(totals: pa.Table) -> Booleans:
+    """By group, whether the stale view has more rows than the sample knows to be gone."""
+    parts = {"whole_0_c", "corr_0_c", "corr_sure_0_c"} & set(totals.column_names)
+    left = sum(np.nan_to_num(floats(totals.column(part))) for part in parts)
+    return np.asarray(left >= 0.5)
 
 
 def _possible(found: Estimates, function: Function, seen: Floats) -> Estimates:
