@@ -24,7 +24,7 @@ from sooner.errors import (
 from sooner.sql import Untranslatable, parse, table_names
 from sooner.storage import Table
 from sooner.storage.checks import check_columns, check_name
-from sooner.storage.views import find_view
+from sooner.storage.views import find_view, read_through
 from sooner.view import view_form
 from sooner.views.changing import changing_functions
 from sooner.views.choose_unit import Together, choose_unit
@@ -80,7 +80,7 @@ def create_view(
                     f"A view cannot be made from {one.name!r}, which has a column {column.name!r}: names "
                     "that begin with __ are Sooner's own there. Register it with the column renamed."
                 )
-    if name.lower() in _reads(database, [table.name for table in now]):
+    if name.lower() in read_through(database._catalog, prepared.tables):
         raise InvalidArgument(f"A view cannot be made from itself: {name!r}.")
     if not now:
         raise InvalidArgument("A view is made from registered tables, and this query reads none.")
@@ -127,17 +127,6 @@ def _require_types(
             raise InvalidArgument(
                 f'{what}={when!r}: give sooner.every("1h") or sooner.after(rows=10_000).'
             )
-
-
-def _reads(database: Database, names: Sequence[str]) -> set[str]:
-    """The tables, and the views on the way to them, in lower case."""
-    found: set[str] = set()
-    for name in names:
-        found.add(name.lower())
-        view = find_view(database._catalog, name)
-        if view is not None:
-            found |= _reads(database, list(view.reflects))
-    return found
 
 
 def _require_free(database: Database, name: str, replaced: bool) -> None:

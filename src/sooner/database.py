@@ -211,6 +211,7 @@ class Database:
 
     def missing(self, name: str, constraints: Sequence[Constraint] | None) -> Table:
         """Say which rows may be missing from a table, in place of what was said before; ``None``: no more."""
+        self._require_no_view(name, "Say it of these.")
         table = self._catalog.table(name)
         text = None if constraints is None else declaration(name, table.columns, constraints)
         return self._catalog.record_missing(table, text)

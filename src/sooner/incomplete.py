@@ -27,6 +27,7 @@ from sooner.prepare import Prepared
 from sooner.progressive.request import Request
 from sooner.progressive.shared import Answers
 from sooner.storage import Table
+from sooner.storage.views import read_through
 
 if TYPE_CHECKING:
     from sooner.database import Database
@@ -65,11 +66,23 @@ class Incomplete:
         """The exact answer, with the range it can have if rows may be missing."""
         told = declared(self._database._tables(prepared.tables))
         if not told:
-            return self._database._exact(prepared)
+            return self.without_range(self._database._exact(prepared), prepared.tables)
         try:
             return self.bounds(prepared, told, closed=True)
         except NotSupported as reason:
-            return _without_range(self._database._exact(prepared), reason)
+            return _without_range(self._database._exact(prepared), str(reason))
+
+    def without_range(self, answer: Answer, tables: Sequence[str]) -> Answer:
+        """The answer as it is; of views made from tables that rows may be missing from it is told."""
+        catalog = self._database._catalog
+        behind = read_through(catalog, tables) - {name.lower() for name in tables}
+        if not behind:
+            return answer
+        there = [name for name in catalog.names() if name.lower() in behind]
+        told = [one.name for one in self._database._tables(there) if one.missing is not None]
+        if not told:
+            return answer
+        return _without_range(answer, f"it reads a view that is made from {', '.join(told)}.")
 
     def bounds(self, prepared: Prepared, given: Sequence[Constraint], closed: bool) -> Answer:
         """The answer over the rows there are, and its range."""
@@ -98,7 +111,8 @@ class Incomplete:
         if told is None:
             told = declared(self._database._tables(prepared.tables))
         if given is None and not told:
-            yield from self._database._known_answers(prepared, request)
+            for answer in self._database._known_answers(prepared, request):
+                yield self.without_range(answer, prepared.tables) if answer.final else answer
             return
         self._require_tables(told)
         try:
@@ -107,7 +121,7 @@ class Incomplete:
             if given is not None:
                 raise
             for answer in self._database._known_answers(prepared, request):
-                yield _without_range(answer, reason) if answer.final else answer
+                yield _without_range(answer, str(reason)) if answer.final else answer
             return
         yield from self._on_the_way(missing, prepared, request)
 
@@ -156,9 +170,8 @@ def _of_both(missing: Missing, confidence: float) -> float:
     return confidence
 
 
-def _without_range(answer: Answer, reason: NotSupported) -> Answer:
+def _without_range(answer: Answer, reason: str) -> Answer:
     note = f"rows may be missing, and there is no range for this query: {reason}"
     notes = (*answer.details.get("notes", ()), note)
-    return replace(
-        answer, method="exact over the known rows", details={**answer.details, "notes": notes}
-    )
+    method = "exact over the known rows" if answer.final else answer.method
+    return replace(answer, method=method, details={**answer.details, "notes": notes})

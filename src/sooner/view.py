@@ -155,6 +155,7 @@ class View:
         _require_confidence(confidence)
         # From the beginning where somebody refreshed it meanwhile.
         found = retried(lambda: self._answered(sql, estimator, confidence))
+        found = self._database._incomplete.without_range(found, [self.name])
         return replace(found, elapsed=perf_counter() - start)
 
     def _answered(
@@ -285,7 +286,7 @@ class View:
         upkeep = self._upkeep()
         if upkeep.is_stale:
             yield from self._in_parts(upkeep, prepared, confidence, estimator)
-        yield self._database._exact(self._database._prepare(sql, {}))
+        yield self._database._incomplete.exact(self._database._prepare(sql, {}))
 
     def _in_parts(
         self, upkeep: Upkeep, prepared: Prepared, confidence: float, estimator: Estimator

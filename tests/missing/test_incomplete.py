@@ -216,6 +216,23 @@ def test_a_table_that_there_is_not(opened: Database) -> None:
             ask([Constraint(rows=(0, 5), table="ridez")])
 
 
+def test_a_view_of_such_a_table_has_no_range_and_says_so(opened: Database) -> None:
+    view = opened.view("by_city", "SELECT city, count(*) AS n FROM told GROUP BY city", sample=None)
+    opened.view("cities", "SELECT count(*) AS n FROM by_city", sample=None)
+    *_, last = opened.sql("SELECT n FROM cities").progress()
+    for found in (
+        opened.sql("SELECT sum(n) AS n FROM by_city").exact(),
+        view.answer("SELECT sum(n) AS n FROM by_city"),
+        last,
+    ):
+        assert found.method == "exact over the known rows"
+        assert found.remarks[-1].endswith("made from told.") and not found.hard_bounds
+    with pytest.raises(sooner.NotSupported, match="is a view"):
+        opened.missing("by_city", MISSING)
+    for name in ("cities", "by_city"):
+        opened.drop_view(name)
+
+
 def test_progress_refuses_what_has_no_range(opened: Database) -> None:
     with pytest.raises(sooner.NotSupported):
         list(opened.table("rides").progress(missing=MISSING))

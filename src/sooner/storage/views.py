@@ -7,7 +7,7 @@ a process that was killed, finds the view as it was or as it is.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Literal, TypeAlias
@@ -189,6 +189,17 @@ def redefine(catalog: Catalog, view: StoredView, definition: str) -> None:
     with catalog.database.writing() as connection:
         changed = update(d.views).where(d.views.c.id == view.id).values(definition=definition)
         connection.execute(changed)
+
+
+def read_through(catalog: Catalog, names: Iterable[str]) -> set[str]:
+    """These tables and, of views among them, all that they are made from, in lower case."""
+    found: set[str] = set()
+    for name in names:
+        found.add(name.lower())
+        view = find_view(catalog, name)
+        if view is not None:
+            found |= read_through(catalog, view.reflects)
+    return found
 
 
 def refreshes(catalog: Catalog, view: StoredView) -> list[Refreshed]:
