@@ -292,8 +292,14 @@ class Closeness:
 
     def line(self, of: str) -> str:
         told = ", ".join(f"{how} {self.mean(how):.2%}" for how in ("stale", "corr", "aqp"))
-        ahead = sum(ratio > 1 for ratio in self.ratios("aqp", "corr").values())
-        return f"{of}: {told}, corrected closer for {ahead} of {len(self.errors)}"
+        ahead = {
+            how: sum(ratio > 1 for ratio in self.ratios(how, "corr").values())
+            for how in ("stale", "aqp")
+        }
+        return (
+            f"{of}: {told}, corrected closer than stale for {ahead['stale']} and than a sample alone for"
+            f" {ahead['aqp']} of {len(self.errors)}"
+        )
 
 
 def closeness(view: sooner.View, oracle: Oracle, instances: int) -> Closeness:
