@@ -38,6 +38,19 @@ def test_a_newer_catalog_says_so(place: Place) -> None:
         place.open()
 
 
+def test_a_full_disk_is_said_to_be_that(tmp_path: Path) -> None:
+    with Catalog(Home(tmp_path)) as catalog:
+        with (
+            pytest.raises(CatalogError, match=r"full.*Make room.*nothing has changed"),
+            catalog.database.writing() as connection,
+        ):
+            connection.execute(update(d.meta).values(value="gone"))
+            connection.exec_driver_sql("PRAGMA max_page_count = 1")
+            connection.exec_driver_sql("CREATE TABLE more AS SELECT zeroblob(1000000) AS x")
+        assert catalog.tables() == ()
+        assert Catalog(Home(tmp_path)).database.id == catalog.database.id
+
+
 def test_files_that_are_no_catalog(tmp_path: Path) -> None:
     text = tmp_path / "notes.sqlite"
     text.write_text("not a database, but long enough to be looked at " * 100)

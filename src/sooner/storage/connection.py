@@ -90,7 +90,12 @@ class Database:
                     f"The catalog {self._place()} was busy for {_WAIT_SECONDS} seconds. "
                     "Try again; if it stays busy, look for a stuck process that uses it."
                 ) from error
-            raise CatalogError(f"Cannot use the catalog {self._place()}: {error.orig}") from error
+            # SQLite calls it a disk I/O error where there is no room for what it writes beside the file.
+            full = ". Is the disk full? Make room and try again: nothing has changed."
+            advice = full if "disk" in str(error.orig) else ""
+            raise CatalogError(
+                f"Cannot use the catalog {self._place()}: {error.orig}{advice}"
+            ) from error
         except DatabaseError as error:
             if "not a database" in str(error.orig):
                 raise CatalogError(_not_a_catalog(self._place())) from error
