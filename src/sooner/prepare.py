@@ -15,7 +15,7 @@ from sooner.algebra.traversal import tables as plan_tables
 from sooner.algebra.traversal import walk
 from sooner.engine import binding
 from sooner.engine.exact import contract
-from sooner.engine.reading import read_otherwise
+from sooner.engine.read_otherwise import read_otherwise
 from sooner.engine.scalar_functions import scalar_functions
 from sooner.engine.statements import require_query
 from sooner.errors import SoonerError

@@ -159,6 +159,7 @@ def test_what_a_sample_cannot_tell_is_answered_exactly(home: Database) -> None:
         "SELECT p.visits, v.ownerId FROM {v} p JOIN video v ON p.videoId = v.videoId WHERE p.visits > 9",
         "SELECT DISTINCT ownerId FROM {v}",
         "SELECT sum(visits) AS s, avg(bytes) AS s FROM {v}",
+        "SELECT videoId AS s, visits AS s FROM {v} WHERE visits > 8",
         "SELECT videoId FROM {v} ORDER BY visits DESC, videoId LIMIT 3",
         "SELECT videoId AS id, ownerId, sum(visits) AS n FROM {v} WHERE visits > 8 GROUP BY videoId, ownerId",
     ):

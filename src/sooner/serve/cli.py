@@ -32,7 +32,7 @@ from sooner.serve.synopsis_cli import synopsis
 from sooner.serve.view_cli import view
 from sooner.tpch import generate
 
-_LONGEST = 60.0 * 24 * 365 * 100
+_CENTURY = 60.0 * 24 * 365 * 100  # in minutes; Python's spans of time end somewhere beyond
 
 app = typer.Typer(
     help="Analytical SQL on Spark, answered sooner.",
@@ -200,7 +200,7 @@ def vacuum(
     catalog: CatalogUrl = None,
 ) -> None:
     """Remove files of Sooner's own that nothing refers to any more."""
-    if not 0 <= minutes <= _LONGEST:
+    if not 0 <= minutes <= _CENTURY:
         raise InvalidArgument(f"--minutes must not be negative, nor many years, as {minutes:g} is.")
     with _open(home, catalog) as database:
         report = database.vacuum(timedelta(minutes=minutes), dry_run)
