@@ -11,12 +11,14 @@ import argparse
 import dataclasses
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from itertools import product
 from statistics import mean, median
 from time import perf_counter
-from typing import Any
+from typing import Any, TypeAlias
+from unittest.mock import patch
 
 import duckdb
 import numpy as np
@@ -27,9 +29,10 @@ import sooner
 from sooner.engine.view_rows import hashed, write_rows
 from sooner.engine.writing import reservation
 from sooner.storage.views import redefine
+from sooner.views import choose_unit
 from sooner.views.definition import as_text
 from sooner.views.refreshing import write
-from sooner.views.unit import HASH, Portion
+from sooner.views.unit import HASH, Portion, unit_of
 from sooner.views.upkeep import Upkeep
 
 JOIN = "SELECT * FROM lineitem JOIN orders ON l_orderkey = o_orderkey"
@@ -56,6 +59,8 @@ ROLL_UPS = {
     "Q12": ("c_custkey", "n_nationkey", "l_partkey"),
     "Q13": ("n_nationkey", "r_regionkey", "l_partkey"),
 }
+# Of sums and of medians: how far off each way to answer is, and whether it is exact.
+RollUp: TypeAlias = dict[str, dict[str, float]]
 KEYS = {"lineitem": ["l_orderkey", "l_linenumber"], "orders": ["o_orderkey"]}
 ORDER_KEYS = {"orders": "o_orderkey", "lineitem": "l_orderkey"}
 # The share of changes that figures are for, those of the sweep, and other sampling ratios than a tenth.
@@ -421,19 +426,24 @@ def outliers(scale: float, seeds: int, skews: Sequence[float]) -> None:
     )
 
 
-def cube(scale: float, skews: Sequence[float], rises: Sequence[float]) -> None:
+def cube(
+    scale: float, skews: Sequence[float], rises: Sequence[float], draws: Sequence[int]
+) -> None:
     """The data cube of §12.7.3 with its 13 roll-ups: sums and medians, stale and corrected.
 
-    Updates draw prices like the old ones, which leaves medians as they are, or half as much again.
+    Updates draw prices like the old ones, which leaves medians as they are, or half as much again. What a
+    tenth of few rows says is luck, so that errors are means over several draws of changes and sample, as many
+    as ``draws`` says of each skew.
     """
     tables: list[str] = []
-    for z, rise in product(skews, rises):
-        rows = roll_ups(scale, z, rise)
+    for (z, times), rise in product(zip(skews, draws, strict=True), rises):
+        each = [roll_ups(scale, z, rise, draw) for draw in range(times)]
+        rows = {name: averaged([one[name] for one in each]) for name in ROLL_UPS}
         prices = "prices as before" if rise == 1 else f"new prices {rise:g} times as high"
         of = f"data cube, 10% changed, {prices}, z={z:g}, scale {scale:g}"
         for what, how in product(("sum", "median"), ("corr", "default")):
             reach = "closer in every one" if (what, how) == ("median", "corr") else "shown"
-            exact = sum(row[what][f"{how} exact"] for row in rows.values())
+            exact = sum(row[what][f"{how} exact"] == 1 for row in rows.values())
             lines = [row[what] for row in rows.values()]
             closer = sum(line[how] < line["stale"] for line in lines)
             # Where most groups have not changed, nothing has a smaller median error than the stale answer.
@@ -445,14 +455,22 @@ def cube(scale: float, skews: Sequence[float], rises: Sequence[float]) -> None:
                 f"{what}s of the {of}: roll-ups in which {which} are closer than stale ones",
                 reach,
                 f"by the mean error over groups in {by_mean} of {len(rows)}, by the median error in {closer},"
-                f" with both 0% in {even}; {exact} answered exactly",
-                {"rows": rows},
+                f" with both 0% in {even}; {exact} answered exactly (draws: {times})",
+                {"rows": rows, "draws": each},
             )
-        tables += ["", f"z = {z:g}, {prices}:", "", *cube_table(rows)]
+        tables += ["", f"z = {z:g}, {prices}, draws: {times}", "", *cube_table(rows)]
     write_tables("benchmarks_views.md", "cube", tables)
 
 
-def cube_table(rows: dict[str, Any]) -> list[str]:
+def averaged(draws: Sequence[RollUp]) -> RollUp:
+    """The mean of each figure."""
+    return {
+        what: {name: mean(one[what][name] for one in draws) for name in draws[0][what]}
+        for what in draws[0]
+    }
+
+
+def cube_table(rows: Mapping[str, RollUp]) -> list[str]:
     """A line for each roll-up: what sums and medians are off by."""
     sides = [(what, how) for what in ("sum", "median") for how in ("stale", "corr", "default")]
     words = {"stale": "stale", "corr": "corrected", "default": "default"}
@@ -462,7 +480,7 @@ def cube_table(rows: dict[str, Any]) -> list[str]:
         told = []
         for what, how in sides:
             line = row[what]
-            exact = how != "stale" and line[f"{how} exact"]
+            exact = how != "stale" and line[f"{how} exact"] == 1
             off = f"{100 * line[how]:.2f} ({100 * line[f'{how} mean']:.2f})"
             told.append("**exact**" if exact else off)
         keys = ", ".join(key.partition("_")[2].removesuffix("key") for key in ROLL_UPS[name])
@@ -470,13 +488,15 @@ def cube_table(rows: dict[str, Any]) -> list[str]:
     return lines
 
 
-def roll_ups(scale: float, z: float, rise: float) -> dict[str, Any]:
-    parts = split(generate(scale, z), 0.1, rise=rise)
+def roll_ups(scale: float, z: float, rise: float, draw: int) -> dict[str, RollUp]:
+    parts = split(generate(scale, z), 0.1, draw, rise=rise)
     tables = ("orders", "lineitem", "customer", "nation", "region")
     oracle = Oracle(parts)
     oracle.materialize("cube", CUBE)
-    found: dict[str, Any] = {}
-    with opened(parts, tables, scrambled=False) as database:
+    found: dict[str, RollUp] = {}
+    # Another salt is another sample.
+    salted = patch.object(choose_unit, "unit_of", partial(unit_of, salt=draw))
+    with salted, opened(parts, tables, scrambled=False) as database:
         view = database.view("cube", CUBE, sample=0.1)
         change(database, parts)
         for name, keys in ROLL_UPS.items():
@@ -489,9 +509,11 @@ def roll_ups(scale: float, z: float, rise: float) -> dict[str, Any]:
                 group = f" GROUP BY {', '.join(keys)}" if keys else ""
                 text = f"SELECT {shown} FROM cube{few}{group}"
                 truth = oracle.asked("new", "cube", text)
+                corrected = view.answer(text, estimator="corr")
                 answers = {
-                    "corr": view.answer(text, estimator="corr"),
-                    "default": view.answer(text),
+                    "corr": corrected,
+                    # What must be answered exactly is so with any estimator.
+                    "default": corrected if corrected.final else view.answer(text),
                 }
                 off = {how: errors(truth, by_group(rows_of(one))) for how, one in answers.items()}
                 off["stale"] = errors(truth, oracle.asked("old", "cube", text))
@@ -500,7 +522,7 @@ def roll_ups(scale: float, z: float, rise: float) -> dict[str, Any]:
                 line |= {f"{how} worst": max(all_) for how, all_ in off.items()}
                 line |= {f"{how} exact": one.final for how, one in answers.items()}
                 found[name][what] = line
-            print(z, rise, name, found[name], flush=True)
+            print(z, rise, draw, name, found[name], flush=True)
     return found
 
 
@@ -514,6 +536,7 @@ def main() -> None:
     parser.add_argument("--skews", type=float, nargs="*", default=[1, 2, 3, 4])
     parser.add_argument("--cubes", type=float, nargs="*", default=[1.0, 2.0], help="its skews")
     parser.add_argument("--rises", type=float, nargs="*", default=[1.0, 1.5])
+    parser.add_argument("--draws", type=int, nargs="*", default=[1, 5], help="for each cube")
     parser.add_argument("--only", nargs="*", default=["join", "incremental", "outliers", "cube"])
     options = parser.parse_args()
     if "join" in options.only:
@@ -523,7 +546,7 @@ def main() -> None:
     if "outliers" in options.only:
         outliers(options.scale, options.seeds, options.skews)
     if "cube" in options.only:
-        cube(options.scale, options.cubes, options.rises)
+        cube(options.scale, options.cubes, options.rises, options.draws)
 
 
 if __name__ == "__main__":

@@ -22,9 +22,10 @@ from sooner.statistics.arrays import Floats
 from sooner.statistics.intervals import Interval
 
 FEWEST_GROUPS = 4
-# No group is moved by more of its deviations. With 1, groups that moved alike keep twice as much chance; with
-# 2, a group that alone moved is off by twice as much as with 1.
-_FURTHEST = 1.5
+# No group is moved by more of its deviations: as far as chance parts 19 of 20 from where they all went. With
+# 1.5, one in seven groups that moved alike keeps some of its chance; with more than 2, one that moved alone
+# is lost.
+_FURTHEST = 2.0
 
 
 def pooled(stale: Floats, corrected: Floats, deviations: Floats, ends: Interval) -> Floats:
