@@ -45,6 +45,14 @@ def held(rows: DataFrame, now: bool = True) -> DataFrame:
     return rows.localCheckpoint(eager=now, storageLevel=StorageLevel.MEMORY_AND_DISK)
 
 
+def held_count(rows: DataFrame) -> int:
+    """How many rows there are in what :func:`held` gave, which are computed now if they were not.
+
+    Counted as they are: a query that counts would be planned first, and run in two jobs.
+    """
+    return int(rows._jdf.queryExecution().toRdd().count())
+
+
 def forget(rows: DataFrame) -> None:
     """Give back what :func:`held` keeps; Spark itself waits until Python and Java collect garbage."""
     rows._jdf.queryExecution().logical().rdd().unpersist(False)

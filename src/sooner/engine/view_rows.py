@@ -16,7 +16,7 @@ from sooner.engine.binding import standing_in
 from sooner.engine.change_rows import Blocks, readable
 from sooner.engine.failures import plain_errors
 from sooner.engine.lowering import lower
-from sooner.engine.merged_rows import forget, held
+from sooner.engine.merged_rows import forget, held, held_count
 from sooner.engine.paths import literal
 from sooner.engine.rows import ddl, scramble_rows, table_rows
 from sooner.engine.sources import to_schema
@@ -83,7 +83,7 @@ def stepped(
                 rows = held(lowered(plan), now=False)
                 kept.append(rows)
                 rows.createOrReplaceTempView(names[name])
-                if is_small(rows.count(), len(rows.columns)):
+                if is_small(held_count(rows), len(rows.columns)):
                     few.add(names[name])
             yield lowered(steps[-1][1])
         finally:
