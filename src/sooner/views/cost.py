@@ -24,11 +24,14 @@ def cost(
     plans: Sequence[tuple[str, Relation]],
     tables: Mapping[str, TableInfo],
     shares: Mapping[str, float],
+    written: int | None = None,
 ) -> float:
     """The cost of steps of which later ones read earlier ones by name; the last one's rows are written.
 
     ``shares`` are tables that hold a part of what is known of them: what changed. What is made of a part is
     that part of what is made of all; how many rows of another table it meets nobody would know otherwise.
+    ``written`` says how many rows the last step gives, where that is known: how many groups there are is
+    little more than a guess.
     """
     known = dict(tables)
     total = 0.0
@@ -38,7 +41,8 @@ def cost(
         if name:
             known[name] = TableInfo(facts=TableFacts(rows=int(sizes.rows(plan))))
         else:
-            total += _WRITTEN * sizes.bytes(plan)
+            rows = sizes.rows(plan) if written is None else written
+            total += _WRITTEN * rows * sizes.row_bytes(plan)
     return total
 
 
@@ -50,7 +54,10 @@ class _Shares:
         self._shares = shares
 
     def bytes(self, plan: Relation) -> float:
-        return self.rows(plan) * self._sizes.of(plan).row_bytes
+        return self.rows(plan) * self.row_bytes(plan)
+
+    def row_bytes(self, plan: Relation) -> float:
+        return self._sizes.of(plan).row_bytes
 
     def rows(self, plan: Relation) -> float:
         return self._sizes.of(plan).rows * self._share(plan)
