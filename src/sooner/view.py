@@ -124,7 +124,7 @@ class View:
 
         def attempt() -> Refreshed | None:
             # Anew each time: another process may have been faster.
-            upkeep = self._upkeep()
+            upkeep = self._upkeep().as_stored
             return refresh(upkeep, how) if upkeep.is_stale else None
 
         for below in self._upkeep().below:
@@ -283,7 +283,7 @@ class View:
         prepared = self._asked(sql)
         for below in self._upkeep().below:
             View(self._database, below).refresh()
-        upkeep = self._upkeep()
+        upkeep = self._upkeep().as_stored
         if upkeep.is_stale:
             yield from self._in_parts(upkeep, prepared, confidence, estimator)
         yield self._database._incomplete.exact(self._database._prepare(sql, {}))

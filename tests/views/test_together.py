@@ -459,6 +459,33 @@ def test_the_view_below_is_refreshed_while_the_upper_one_looks(
     assert found_answer in answers
 
 
+def test_a_row_that_comes_while_views_below_are_refreshed_counts_once(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One view below has it, another is stale again: what it has not brought in must not be committed."""
+    for name in ("one", "two"):
+        database.view(name, f"SELECT sessionId, videoId, bytes AS {name} FROM log", sample=None)
+    query = "SELECT {}.videoId AS v, count(*) AS n FROM {} JOIN {} ON {}.sessionId = {}.sessionId GROUP BY 1"
+    upper = database.view("upper", query.format("one", "one", "two", "one", "two"), sample=None)
+    database.insert("log", [(100, 1, 3)])
+    real, late = sooner.View.refresh, [101]
+
+    def and_then(view: View, how: Any = "auto") -> Any:
+        done = real(view, how)
+        if view.name == "one" and late:
+            database.insert("log", [(late.pop(), 2, 3)])
+        return done
+
+    monkeypatch.setattr(sooner.View, "refresh", and_then)
+    for _ in range(2):
+        upper.refresh()
+    assert not upper.is_stale and not late
+    truth = database.sql("SELECT videoId, count(*) FROM log GROUP BY videoId").exact()
+    assert shown(database, "upper") == counted(
+        [row.values() for row in truth.to_arrow().to_pylist()]
+    )
+
+
 def units(home: Path) -> set[str]:
     return {f"{path.parent.name}/{path.name}" for path in (home / "data").glob("*/*")}
 

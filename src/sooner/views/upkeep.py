@@ -79,6 +79,16 @@ class Upkeep:
         self.below = {name: one for name, one in (below or {}).items() if one.is_stale}
 
     @property
+    def as_stored(self) -> Upkeep:
+        """The same over views that it is made from as they are stored, be they stale or not.
+
+        What is committed must rest on what is: changes that a lower view has not brought in yet would come
+        once more when it has.
+        """
+        now = list(self.now.values())
+        return Upkeep(self.spark, self.catalog, self.stored, self.definition, self.form, now)
+
+    @property
     def table(self) -> Table:
         """The view's own rows."""
         return self.stored.table
