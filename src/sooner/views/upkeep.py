@@ -43,6 +43,7 @@ from sooner.views.maintenance import VIEW, Push, Step, everything, maintenance
 from sooner.views.pushed import Pushed, base_name, null_hash
 from sooner.views.sampling import Sampled, sampled
 from sooner.views.unit import HASH, Portion, Unit
+from sooner.views.zoned import is_zoned
 
 How: TypeAlias = Literal["auto", "incremental", "recompute"]
 
@@ -190,12 +191,10 @@ class Upkeep:
     def _is_of_another_zone(self) -> bool:
         """Whether its rows may rest on another time zone than the session's, where days are others."""
         made = self.definition.zone
-        columns = [
-            *self.table.stored,
-            *(one for table in self.now.values() for one in table.columns),
-        ]
-        times = any("timestamp" in str(one.type) for one in columns)
-        return times and made not in ("", zone_name(self.spark))
+        if made in ("", zone_name(self.spark)):
+            return False
+        tables = [self.table.stored, *(table.columns for table in self.now.values())]
+        return is_zoned(self.definition.text, [one.type for some in tables for one in some])
 
     def _steps(self, push: Push, nets: Mapping[str, Net] | None = None) -> list[Step]:
         stored = tuple(one for one in self.table.stored if one.name != HASH)
