@@ -28,6 +28,7 @@ from sooner.errors import (
     InvalidArgument,
     InvalidQuery,
     NotSupported,
+    QueryFailed,
     SchemaChanged,
     UnknownColumn,
     UnknownTable,
@@ -51,7 +52,7 @@ from sooner.views.form import Form, form_of
 from sooner.views.fresh import Fresh
 from sooner.views.fresh_rows import fresh_rows
 from sooner.views.question import Question, question_of
-from sooner.views.refreshing import commit, refresh, write
+from sooner.views.refreshing import GONE, commit, refresh, write
 from sooner.views.unit import Portion, Unit
 from sooner.views.upkeep import Choice, How, Upkeep
 
@@ -176,7 +177,10 @@ class View:
         if self.sample == 1.0:
             self.clean()  # it is kept for questions to come, as any sample
             return self._exact(self._upkeep(), prepared, "its sample is all of it")
-        return self._estimated(upkeep, prepared, question, estimator, confidence)
+        try:
+            return self._estimated(upkeep, prepared, question, estimator, confidence)
+        except QueryFailed:
+            return self._exact(upkeep, prepared, GONE)
 
     def _asked(self, sql: str) -> Prepared:
         if not isinstance(sql, str):
@@ -213,8 +217,18 @@ class View:
 
     def _exact(self, upkeep: Upkeep, prepared: Prepared, why: str) -> Answer:
         """The answer over the rows that the view would have."""
+        try:
+            return self._answered_of_all(upkeep, prepared, why)
+        except QueryFailed:
+            if not upkeep.can_merge:
+                raise
+            return self._answered_of_all(upkeep, prepared, why or GONE, anew=True)
+
+    def _answered_of_all(
+        self, upkeep: Upkeep, prepared: Prepared, why: str, *, anew: bool = False
+    ) -> Answer:
         spark = self._database.spark
-        with upkeep.fresh() as rows:
+        with upkeep.fresh(anew=anew) as rows:
             self._require_types(to_schema(rows.schema))
             others = {
                 n: self._database._fresh(n) for n in prepared.tables if n != self.name.lower()

@@ -194,3 +194,34 @@ def test_a_table_that_is_only_totalled(opened: Database) -> None:
     for name, text in texts.items():
         assert opened.view(name).refresh("incremental") is not None
         assert rows_of(opened, f"SELECT * FROM {name}") == rows_of(opened, text)
+
+
+def test_rows_that_are_gone_again_are_in_no_refresh_s_way(opened: Database) -> None:
+    """A row that no query could be computed of has been put right: the view is made again, and says so."""
+    text = "SELECT sessionId, 60 / videoId AS q FROM log WHERE videoId IS NOT NULL"
+    opened.delete("log", [(n,) for n in range(0, 40, 5)])
+    view = opened.view("quotients", text)
+    opened.insert("log", [(100, 0, 1, "1.00", 1.0)])
+    with pytest.raises(sooner.SoonerError, match=r"[Dd]ivision by zero"):
+        view.refresh()
+    opened.update("log", [(100, 5, 1, "1.00", 1.0)])
+    exact = view.answer("SELECT sum(q) AS s FROM quotients").to_arrow().to_pylist()
+    assert exact == opened.sql(f"SELECT sum(q) AS s FROM ({text})").exact().to_arrow().to_pylist()
+    done = view.refresh()
+    assert done is not None and done.kind == "recomputed" and "rows that are gone again" in done.why
+    assert rows_of(opened, "SELECT * FROM quotients") == rows_of(opened, text)
+
+
+def test_days_of_numbers_are_made_again_in_another_time_zone(opened: Database) -> None:
+    day = "CAST(CAST(sessionId * 3600 AS timestamp) AS date)"
+    text = f"SELECT {day} AS day, count(*) AS n FROM log GROUP BY {day}"
+    zone = opened.spark.conf.get("spark.sql.session.timeZone")
+    view = opened.view("days", text, sample=None)
+    opened.insert("log", [(100, 5, 1, "1.00", 1.0)])
+    try:
+        opened.spark.conf.set("spark.sql.session.timeZone", "America/New_York")
+        done = view.refresh()
+        assert done is not None and "its times are those of" in done.why
+        assert rows_of(opened, "SELECT * FROM days") == rows_of(opened, text)
+    finally:
+        opened.spark.conf.set("spark.sql.session.timeZone", zone)

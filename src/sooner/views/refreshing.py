@@ -11,6 +11,7 @@ from typing import Any
 from sooner.engine.session import zone_name
 from sooner.engine.view_rows import view_schema, write_changes, written_changes
 from sooner.engine.writing import reservation
+from sooner.errors import QueryFailed
 from sooner.storage.footers import facts_of
 from sooner.storage.records import Table
 from sooner.storage.views import Refreshed, record_refresh, reflecting
@@ -21,11 +22,22 @@ from sooner.views.outliers import with_outliers
 from sooner.views.unit import HASH, Portion, unit_of
 from sooner.views.upkeep import Choice, How, Upkeep
 
+# Changes are looked at with rows that have gone again, and with pairs that never were: one side as it was,
+# the other as it is. An expression may fail on these and on none that is there.
+GONE = "bringing changes in failed, perhaps on rows that are gone again"
+
 
 def refresh(upkeep: Upkeep, how: How = "auto") -> Refreshed:
     """Bring a view up to date."""
     choice = upkeep.chosen(how)
-    return _brought_in(upkeep, choice) if choice.incremental else _made_again(upkeep, choice)
+    if not choice.incremental:
+        return _made_again(upkeep, choice)
+    try:
+        return _brought_in(upkeep, choice)
+    except QueryFailed:
+        if how != "auto":
+            raise
+        return _made_again(upkeep, Choice(False, f"made again, because {GONE}"))
 
 
 def _brought_in(upkeep: Upkeep, choice: Choice) -> Refreshed:

@@ -304,15 +304,22 @@ class Upkeep:
             yield rows.select(*(quote(one.name) for one in self.table.columns), SIGN)
 
     @contextmanager
-    def fresh(self) -> Iterator[Any]:
-        """The rows that the view would have if it were brought up to date, as queries see them."""
+    def fresh(self, *, anew: bool = False) -> Iterator[Any]:
+        """The rows that the view would have if it were brought up to date, as queries see them.
+
+        With ``anew`` they are made of its tables as they are, whatever is the less work.
+        """
         names = [quote(one.name) for one in self.table.columns]
         cleaned = self.cleaned
-        if cleaned is not None and cleaned.ratio >= 1:
-            signed: Any = nullcontext(self.changes_in(cleaned.directory))
+        if anew:
+            signed: Any = None
+        elif cleaned is not None and cleaned.ratio >= 1:
+            signed = nullcontext(self.changes_in(cleaned.directory))
         elif self.choice.incremental:
             signed = self.signed()
         else:
+            signed = None
+        if signed is None:
             with self.whole() as rows:
                 yield rows.select(*names)
             return
