@@ -223,6 +223,13 @@ def test_rows_are_put_right_as_far_as_the_sample_goes(home: Database) -> None:
     assert len(found.remarks) == 3
 
 
+def test_rows_of_which_nothing_that_is_asked_for_changed_are_not_updated(home: Database) -> None:
+    """Their numbers of visits have, and videos came and went."""
+    counts = home.view("part").answer("SELECT videoId, ownerId FROM part").details["counts"]
+    assert counts["updated"][0] == 0
+    assert counts["added"][0] > 0 and counts["deleted"][0] > 0
+
+
 def test_rows_that_nobody_looked_at_are_told_apart(
     small_spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -251,9 +251,14 @@ def selected_rows(
     rows = f"SELECT {shown}, {sampled} FROM ({put_right(whole, changed, identity, sign)})"
     rows += f" ORDER BY {order}" if order else ""
     by_row = ", ".join([quote(hash_), *(quote(one) for one in identity)])
+    # A row of which only other columns changed comes and goes with the same values, compared as text.
+    differing = (
+        f"SELECT {by_row}, sum({quote(sign)}) AS {quote(sign)} FROM ({render(changed)}) "
+        f"GROUP BY {by_row}, to_json(struct({shown})) HAVING sum({quote(sign)}) <> 0"
+    )
     one_each = (
         f"SELECT {quote(hash_)} AS h, {certain} AS certain, count_if({quote(sign)} < 0) > 0 AS was, "
-        f"count_if({quote(sign)} > 0) > 0 AS is_ FROM ({render(changed)}) GROUP BY {by_row}"
+        f"count_if({quote(sign)} > 0) > 0 AS is_ FROM ({differing}) GROUP BY {by_row}"
     )
     kinds = {"updated": "was AND is_", "added": "is_ AND NOT was", "deleted": "was AND NOT is_"}
     by_draw = ", ".join(f"CAST(count_if({sql}) AS DOUBLE) AS {kind}" for kind, sql in kinds.items())
