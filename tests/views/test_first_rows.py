@@ -76,6 +76,14 @@ def test_groups_in_their_own_order_are_not_chosen_by_estimates() -> None:
     assert not first(alike, by("g"), by("n"), count=2).chosen
 
 
+def test_what_is_not_a_number_is_the_largest_group() -> None:
+    for descending, expected in ((True, ["nan", "1.5", "0.0"]), (False, ["None", "0.0", "1.5"])):
+        cells = cells_of(["a", "b", "c", "d"], [1.0] * 4, [9.0] * 4)
+        cells.values["g"] = pa.array([1.5, np.nan, None, 0.0])
+        found = first(cells, by("g", descending=descending), count=3)
+        assert [str(one) for one in found.values["g"].to_pylist()] == expected
+
+
 def test_columns_that_are_left_out_between_do_not_matter() -> None:
     cells = cells_of(["a", "b"], [1.0, 2.0], [9.0, 9.0])
     ordered = Sort(BELOW, (by("n"),))

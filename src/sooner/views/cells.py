@@ -108,6 +108,10 @@ def _order(values: pa.Array, key: SortKey) -> Any:
     missing = np.asarray(values.is_null().to_numpy(zero_copy_only=False))
     known, nulls = np.flatnonzero(~missing), np.flatnonzero(missing)
     ordered = known[np.asarray(pc.array_sort_indices(values.drop_null(), order=order))]
+    if key.descending and pa.types.is_floating(values.type):
+        # To Spark what is not a number is the largest one; Arrow has it last in either order.
+        number = int(pc.sum(pc.is_nan(values)).as_py() or 0)
+        ordered = np.roll(ordered, number)
     return np.concatenate([nulls, ordered] if key.nulls_first else [ordered, nulls])
 
 
