@@ -198,3 +198,31 @@ def test_of_two_estimates_without_intervals_the_one_that_varies_less_is_taken() 
     found = estimates("sum", *both, 0.1, missing=np.array([9.0]))
     assert found.value.tolist() == pytest.approx([10 * small.sum()])
     assert np.isnan(found.low).all() and not found.corrected.any()
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_group_of_which_the_sample_lost_all_rows_is_gone(seed: int) -> None:
+    """What the correction leaves of it is chance: half of the time some rows, with any average."""
+    values = np.random.default_rng(seed).uniform(0, 1000, 2000)
+    low = np.random.default_rng(seed + 100).random(2000) < 0.1
+    stale = np.array([2000.0, values.sum(), (values**2).sum()])
+    dirty = Totals.of_values(values[low], np.ones(low.sum()))
+    clean = Totals.of_values(values[low], np.zeros(low.sum()))
+    for how in ("auto", "corr"):
+        counted, mean = (
+            estimate(function, stale, dirty, clean, 0.1, estimator=how)
+            for function in ("count", "avg")
+        )
+        assert counted.value == 0 and mean.value is None
+
+
+def test_where_little_changed_the_value_stays_the_corrected_one() -> None:
+    """Of 100 samples the intervals of five miss the truth, which the stale view may know."""
+    values = np.random.default_rng(0).lognormal(0, 1, 5000)
+    stale = np.array([5000.0, values.sum(), (values**2).sum()])
+    for seed in range(100):
+        low = np.random.default_rng(seed).random(5000) < 0.1
+        sample = Totals.of_values(values[low], np.ones(low.sum()))
+        found = estimate("sum", stale, sample, sample, 0.1)
+        assert found.value == pytest.approx(values.sum())
+        assert found.low <= found.value <= found.high

@@ -35,7 +35,7 @@ HEAVIEST = 3.0
 # tail. Of even values of which a fifth became lognormal, intervals of the deviation held in 81%.
 _HEAVIER_CHANGES = 30.0
 # Of terms that cancel out so far as this only rounding is left.
-_ROUNDING = 1e-12
+ROUNDING = 1e-12
 _SQUARES: tuple[Power, ...] = ((2, 0, 0), (0, 2, 0), (0, 0, 2))
 
 
@@ -143,6 +143,8 @@ def estimates(
     require_estimator(estimator)
     corrected = _judged(function, *corr, ratio, stands_for)
     anew = _judged(function, *aqp, ratio)
+    if ratio < 1:
+        corrected = _without_gone(function, corrected, corr[1], aqp)
     varies_more = anew.variance < corrected.variance
     if missing is not None and ratio < 1:
         of_changes = missing
@@ -165,10 +167,34 @@ def estimates(
         half = stdtrit(np.maximum(1.0, freedom - 1), 0.5 + confidence / 2) * np.sqrt(variance)
         low, high = (value + sign * np.where(variance == 0, 0.0, half) for sign in (-1, 1))
         if estimator == "auto":
-            # With few changes a correction is closest, but only the sample alone says how far off.
-            few = np.isnan(corrected.variance) & ~np.isnan(corrected.value) & ~np.isnan(low)
-            value = np.where(few & ~better, np.clip(corrected.value, low, high), value)
+            few = np.isnan(corrected.variance) & ~better
+            return nearest(Estimates(value, low, high, better), corrected.value, few)
     return Estimates(value, low, high, better)
+
+
+def nearest(alone: Estimates, corrected: Floats, few: Booleans) -> Estimates:
+    """Estimates of a sample alone, but where there are ``few`` changes with the value that is corrected.
+
+    It is the closest then, and only the sample alone says how far off it may be. Where the interval misses
+    it, as one in twenty does, it is made so wide that it does not.
+    """
+    few = few & ~np.isnan(corrected) & ~np.isnan(alone.low)
+    value = np.where(few, corrected, alone.value)
+    low, high = (
+        np.where(few, further(end, corrected), end)
+        for further, end in ((np.minimum, alone.low), (np.maximum, alone.high))
+    )
+    return Estimates(value, low, high, alone.corrected)
+
+
+def _without_gone(
+    function: Function, corrected: _Judged, changes: Drawn, fresh: tuple[Floats, Drawn]
+) -> _Judged:
+    """Nothing where all that the sample had is gone: what a correction leaves there is chance alone."""
+    left = fresh[0][0] + fresh[1].totals[0]
+    gone = (left <= 0) & (changes.totals[0] < 0) & (changes.number >= FEWEST)
+    value = np.where(gone, 0.0 if function == "count" else np.nan, corrected.value)
+    return _Judged(value, corrected.variance, corrected.freedom)
 
 
 def _heavier(one: _Judged, missing: Floats) -> _Judged:
@@ -270,7 +296,7 @@ def _judged(
         second, fourth = (_powered(drawn.powers, slopes, degree) for degree in (2, 4))
         # That all sampled rows agree with the average does not say that the others do.
         alone = (slope**2 * drawn.powers[n] for slope, n in zip(slopes, _SQUARES, strict=False))
-        alike = second <= _ROUNDING * sum(alone)
+        alike = second <= ROUNDING * sum(alone)
         # As many draws as would be of equal weight: a few that dominate count as few.
         freedom = np.where(second > 0, second * second / fourth, drawn.number)
         variance = (1 - ratio) / ratio**2 * second
