@@ -26,7 +26,6 @@ from sooner.progressive.by_row_groups import ByRowGroups
 from sooner.progressive.decomposed import Late
 from sooner.progressive.distinct_counts import kept
 from sooner.progressive.estimates import Guess, Rows, Varying
-from sooner.progressive.evaluate import NotNumeric
 from sooner.progressive.gated import Gated
 from sooner.progressive.gates import CannotGate
 from sooner.progressive.hints import join_hints
@@ -38,6 +37,7 @@ from sooner.progressive.states import Kept
 from sooner.progressive.streams import Stream, choose_stream
 from sooner.progressive.top import over_estimates
 from sooner.statistics.arrays import Floats
+from sooner.statistics.evaluate import NotNumeric
 from sooner.statistics.places import places
 from sooner.storage.layout import BLOCK, REPLICATE
 

@@ -19,9 +19,9 @@ import sooner
 from sooner.progressive.answers import widest
 from sooner.progressive.batches import batches
 from sooner.progressive.estimates import Rows, Varying
-from sooner.progressive.evaluate import NotNumeric
 from sooner.progressive.gates import CannotGate
 from sooner.progressive.parts import CannotStream
+from sooner.statistics.evaluate import NotNumeric
 from sooner.statistics.places import places
 
 ERROR = 0.01

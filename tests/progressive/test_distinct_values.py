@@ -12,10 +12,10 @@ from sooner.analysis import ColumnFacts, TableFacts, TableInfo
 from sooner.progressive.cut import cut
 from sooner.progressive.distinct_values import distinct_values
 from sooner.progressive.estimates import Rows, Varying, certain_rows
-from sooner.progressive.evaluate import NotNumeric
 from sooner.progressive.parts import CannotStream, Cut
 from sooner.progressive.stream_keys import key_names
 from sooner.progressive.top import over_estimates
+from sooner.statistics.evaluate import NotNumeric
 from sooner.storage.layout import REPLICATE
 
 FACTS = TableFacts(rows=1000, columns={"k": ColumnFacts(nulls=0)})

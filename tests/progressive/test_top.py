@@ -22,8 +22,8 @@ from sooner.algebra import (
 from sooner.algebra.scalar import SortKey, column
 from sooner.progressive.answers import Moment, answer_of, widest
 from sooner.progressive.estimates import Extreme, Rows, Varying, certain_rows
-from sooner.progressive.evaluate import NotNumeric, evaluate
 from sooner.progressive.top import over_estimates
+from sooner.statistics.evaluate import NotNumeric, evaluate
 
 REPLICATES = 8
 GROUPS = Scan("__state_0", ("k", "total"), (Column("k", "string"), Column("total", "bigint")))

@@ -35,6 +35,12 @@ QUESTIONS = [
     "SELECT videoId, visits FROM {v} WHERE visits > 8",
     "SELECT max(visits) AS m, count(*) AS n, median(bytes) AS b, sum(bytes) AS s FROM {v}",
     "SELECT ownerId, max(bytes) AS h FROM {v} GROUP BY ownerId ORDER BY ownerId LIMIT 2",
+    "SELECT ownerId AS o, round(sum(bytes) / count(*), 1) AS r, 100 * sum(visits) FILTER (WHERE bytes > 50) /"
+    " sum(visits) AS share FROM {v} GROUP BY ownerId ORDER BY r DESC LIMIT 3",
+    "SELECT avg(bytes) / avg(visits) - 1 AS r, 2 * max(visits) AS m, round(median(bytes) / 7, 2) AS q,"
+    " 3 - count(*) AS n, CAST(sum(bytes) / nullif(sum(visits), 0) AS decimal(9, 2)) AS d FROM {v}",
+    "SELECT n + 1 AS n, r * n AS b FROM (SELECT count(*) AS n, sum(bytes) / count(*) AS r FROM {v}"
+    " GROUP BY ownerId) ORDER BY b",
 ]
 
 
@@ -155,7 +161,9 @@ def test_a_sum_with_what_is_not_a_number_is_not_known(home: Database) -> None:
 def test_what_a_sample_cannot_tell_is_answered_exactly(home: Database) -> None:
     for text in (
         "SELECT count(DISTINCT visits) AS n FROM {v}",
-        "SELECT sum(bytes) / sum(visits) AS r FROM {v}",
+        "SELECT sum(bytes) % sum(visits) AS r FROM {v}",
+        "SELECT ownerId, sum(bytes) AS s FROM {v} GROUP BY ownerId ORDER BY -ownerId, s % 7",
+        "SELECT ownerId, sum(bytes) AS s FROM {v} GROUP BY ownerId HAVING sum(bytes) > 0",
         "SELECT p.visits, v.ownerId FROM {v} p JOIN video v ON p.videoId = v.videoId WHERE p.visits > 9",
         "SELECT DISTINCT ownerId FROM {v}",
         "SELECT sum(visits) AS s, avg(bytes) AS s FROM {v}",

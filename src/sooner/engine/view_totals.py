@@ -14,6 +14,8 @@ from sooner.engine.change_rows import readable
 from sooner.engine.failures import plain_errors
 from sooner.sql import quote, render
 
+_CONSTANTS = "__view_constants"
+
 
 @dataclass(frozen=True)
 class Counted:
@@ -57,6 +59,7 @@ def view_totals(
     hash_: str,
     sign: str,
     frames: Mapping[str, DataFrame],
+    constants: pa.Table | None = None,
 ) -> pa.Table:
     """A row for each group: its keys, and totals and powers of every value in every part.
 
@@ -64,8 +67,15 @@ def view_totals(
     ``<part>_<place>_210``, the number of draws that bring anything ``<part>_<place>_n``. Of a spread draws
     have ``k`` and ``a``, too: the rows that count and their fourth powers, whatever their sign. ``plain`` are
     aggregates of whole parts, and ``powers_of`` says which powers a spread needs and which all else.
+    ``constants`` are numbers by group that values refer to, after its keys, which may have any names.
     """
     means = _means(keys, parts, counted)
+    looked_up = ["__means"] if means else []
+    if constants is not None:
+        known = [_key(place) for place in range(len(keys))]
+        named = constants.rename_columns([*known, *constants.column_names[len(keys) :]])
+        looked_up.append(_CONSTANTS)
+        frames = {**frames, _CONSTANTS: spark.createDataFrame(named)}
     outputs: list[str] = []
     texts = []
     for part in parts:
@@ -82,11 +92,10 @@ def view_totals(
     unions = []
     for part, own in texts:
         source = render(part.rows)
-        if means:
-            same = [f"r.{key} <=> m.__key{place}" for place, key in enumerate(shown)]
-            source = (
-                f"SELECT * FROM ({source}) r LEFT JOIN __means m ON {' AND '.join(same) or 'true'}"
-            )
+        for table in looked_up:
+            same = [f"r.{key} <=> m.{_key(place)}" for place, key in enumerate(shown)]
+            on = " AND ".join(same) or "true"
+            source = f"SELECT * FROM ({source}) r LEFT JOIN {table} m ON {on}"
         if part.kind == "drawn":
             source = _by_draw(source, keys, counted, hash_, sign)
         named = {f"{part.name}_{name}": sql for name, sql in own.items()}
@@ -105,12 +114,17 @@ def view_totals(
         return spark.sql(text).toArrow()
 
 
+def _key(place: int) -> str:
+    """What a key is called where its own name might be another column's."""
+    return f"__key{place}"
+
+
 def _means(keys: Sequence[str], parts: Sequence[Part], counted: Sequence[Counted]) -> str:
     """The mean of each spread's values by group, over the rows of all parts, to be put before a query."""
     spreads = {place: one for place, one in enumerate(counted) if one.spread}
     if not spreads:
         return ""
-    names = [f"__key{place}" for place in range(len(keys))]
+    names = [_key(place) for place in range(len(keys))]
     columns = [f"{quote(key)} AS {name}" for key, name in zip(keys, names, strict=True)]
     for place, one in spreads.items():
         columns.append(f"CASE WHEN {one.passes} > 0 THEN {one.value} END AS __mean{place}")

@@ -17,7 +17,6 @@ from sooner.progressive.answers import METHOD, Moment, answer_of, unknown_answer
 from sooner.progressive.details import details
 from sooner.progressive.distinct_counts import KeptDistinct
 from sooner.progressive.estimates import Rows
-from sooner.progressive.evaluate import NotNumeric
 from sooner.progressive.gated import Gated
 from sooner.progressive.large_states import LargeState
 from sooner.progressive.openness import selects_by_estimate, uncertain_columns
@@ -27,6 +26,7 @@ from sooner.progressive.sampled import Sampled
 from sooner.progressive.states import Kept, SumTooLarge, TooManyRows
 from sooner.progressive.streams import Stream
 from sooner.progressive.top import over_estimates
+from sooner.statistics.evaluate import NotNumeric
 
 
 class Progress:

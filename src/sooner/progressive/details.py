@@ -10,11 +10,11 @@ import numpy as np
 from sooner.algebra import Filter, Limit, Project, Relation, Scan, Sort
 from sooner.algebra.scalar import columns_of, is_column, to_sql
 from sooner.progressive.estimates import Rows, Varying
-from sooner.progressive.evaluate import NotNumeric
 from sooner.progressive.openness import uncertain_columns
 from sooner.progressive.parts import Cut, State
 from sooner.progressive.top import over_estimates
 from sooner.statistics.arrays import Booleans, Floats
+from sooner.statistics.evaluate import NotNumeric
 
 
 def details(

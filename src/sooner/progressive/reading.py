@@ -21,7 +21,6 @@ from sooner.progressive.batches import batches, blocks_at_once
 from sooner.progressive.by_row_groups import ByRowGroups
 from sooner.progressive.distinct_counts import KeptDistinct, kept
 from sooner.progressive.estimates import Deferred, Rows
-from sooner.progressive.evaluate import NotNumeric
 from sooner.progressive.gated import Gated
 from sooner.progressive.hints import batch_infos, join_hints
 from sooner.progressive.large_states import LargeState, outgrows
@@ -34,6 +33,7 @@ from sooner.progressive.sampled import Function, Sampled
 from sooner.progressive.states import Kept
 from sooner.progressive.streams import Stream
 from sooner.sql import Hint
+from sooner.statistics.evaluate import NotNumeric
 
 Keeper: TypeAlias = Kept | KeptDistinct | Gated | Sampled | LargeState
 # What a batch gave: rows, or rows that stay in Spark.

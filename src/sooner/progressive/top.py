@@ -13,10 +13,10 @@ from sqlglot import exp
 from sooner.algebra import Filter, Join, JoinKind, Limit, Project, Relation, Scan, Sort
 from sooner.algebra.scalar import Scalar, SortKey, columns_of, conjuncts, is_column
 from sooner.progressive.estimates import Column, Deferred, Extreme, Guess, Rows, Varying, weaker
-from sooner.progressive.evaluate import NotNumeric, evaluate
 from sooner.progressive.numbers import numbers
 from sooner.statistics import effective_replicates, jackknife_error
 from sooner.statistics.arrays import Floats
+from sooner.statistics.evaluate import NotNumeric, evaluate
 from sooner.statistics.places import places
 
 # A ratio needs more replicates than a total (progressive.md §4).

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from sooner.algebra import Limit, Project, Relation, Sort
 from sooner.algebra.scalar import SortKey
 from sooner.statistics.arrays import Booleans, Floats
+from sooner.views.calculation import Calculation
 from sooner.views.estimates import Estimates
 
 
@@ -35,6 +36,16 @@ class Cells:
         self.values[name] = found.value
         self.ends[name] = (found.low, found.high)
         self.corrected[name] = found.corrected
+
+    def turn(self, calculation: Calculation) -> None:
+        """Add a column of what is calculated of one column of estimates."""
+        (name,) = calculation.of
+        values, ends = self.values[name], calculation.ends(*self.ends[name])
+        found = (calculation.value({name: np.asarray(values)}), *ends)
+        value, low, high = (calculation.rounded(each) for each in found)
+        self.put(calculation.name, Estimates(value, low, high, self.corrected[name]))
+        if name in self.beyond:
+            self.beyond[calculation.name] = self.beyond[name]
 
     def take(self, places: Any) -> None:
         """Have these rows, in this order."""

@@ -38,7 +38,8 @@ from sooner.views.estimates import (
     rows_each,
 )
 from sooner.views.fresh_values import fresh_values, require_no_nan
-from sooner.views.question import Question, carrying
+from sooner.views.linearized import linearized
+from sooner.views.question import Measure, Question, carrying
 from sooner.views.unit import HASH, Portion
 
 # An answer of which more than so many rows would be "?" is none.
@@ -53,6 +54,10 @@ _UNEVEN = (
     "with its whole key as sample_by they are drawn one by one"
 )
 _CHOSEN = "?: LIMIT takes the first rows by estimates; in truth others may be the first"
+_BENT = (
+    "?: a calculation that may be divided by next to nothing, or of which all sampled rows say the same, "
+    "tells nothing of how far off it is"
+)
 _FEW = "?: too few changed rows in the sample to say how far off a value may be"
 
 
@@ -66,6 +71,7 @@ class Fresh:
         self._estimator = estimator
         self._details: dict[str, Any] = {"sample": sample.ratio}
         self._heavy = False
+        self._bent = False
         self._unseen = 0.0
         self._gone = 0
 
@@ -92,9 +98,14 @@ class Fresh:
         for place, one in enumerate(smooth, 1):
             assert one.function is not None
             cells.put(one.name, self._estimated(totals, place, one.function))
+        self._put_linearized(question, smooth, totals, cells)
         if len(smooth) < len(question.measures):
             self._put_values(question, totals, cells)
+        for calculation in question.calculations:
+            if calculation.turns:
+                cells.turn(calculation)
         order = (*question.keys, *(one.name for one in question.measures))
+        order += tuple(one.name for one in question.calculations)
         cells.values = {name: cells.values[name] for name in order}
         if question.keys:
             left = ~(rows.value < 0.5)
@@ -110,8 +121,31 @@ class Fresh:
         if self._sample.ratio < 1 and enough < max(1.0, (1 - _MOST) * len(draws)):
             raise CannotAnswer(f"most of these groups have fewer than {FEWEST} rows in the sample")
 
+    def _put_linearized(
+        self, question: Question, smooth: Sequence[Measure], totals: pa.Table, cells: Cells
+    ) -> None:
+        found = linearized(
+            [one for one in question.calculations if not one.turns],
+            {one.name: (place, one) for place, one in enumerate(smooth, 1)},
+            totals.select(range(len(question.keys))),
+            totals,
+            lambda counted, constants: self._totals(question, counted, {}, constants),
+            self._estimated,
+            self._estimator,
+            self._confidence,
+        )
+        for one in question.calculations:
+            if one.name in found:
+                cells.put(one.name, found[one.name])
+                known = [~np.isnan(cells.ends[name][0]) for name in one.of]
+                self._bent |= bool((np.isnan(found[one.name].low) & np.all(known, axis=0)).any())
+
     def _totals(
-        self, question: Question, counted: Sequence[Counted], plain: Mapping[str, str]
+        self,
+        question: Question,
+        counted: Sequence[Counted],
+        plain: Mapping[str, str],
+        constants: pa.Table | None = None,
     ) -> pa.Table:
         sample = self._sample
 
@@ -145,9 +179,12 @@ class Fresh:
             HASH,
             SIGN,
             sample.frames(),
+            constants,
         )
 
-    def _estimated(self, totals: pa.Table, place: int, function: Function) -> Estimates:
+    def _estimated(
+        self, totals: pa.Table, place: int, function: Function, estimator: Estimator | None = None
+    ) -> Estimates:
         spread = is_spread(function)
         letters = Counted("", "", spread).totals
 
@@ -177,7 +214,7 @@ class Fresh:
             (certain, aqp),
             self._sample.ratio,
             self._confidence,
-            self._estimator,
+            estimator or self._estimator,
             missing,
             lighter,
             rows_each(by_chance[0], aqp.totals[0] - corr.totals[0]),
@@ -270,7 +307,7 @@ class Fresh:
         unit = self._sample.upkeep.unit
         if self._sample.is_uneven and unit is not None:
             return _UNEVEN.format(", ".join(unit.columns))
-        return _HEAVY if self._heavy else _FEW
+        return _HEAVY if self._heavy else _BENT if self._bent else _FEW
 
 
 def _has_rows_unseen(totals: pa.Table) -> Booleans:

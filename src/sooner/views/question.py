@@ -22,10 +22,11 @@ from sooner.algebra import (
     walk,
 )
 from sooner.algebra.relation import aggregate_call
-from sooner.algebra.scalar import Scalar, all_of, column, is_column, to_sql
+from sooner.algebra.scalar import Scalar, all_of, column, is_column, substitute, to_sql
 from sooner.algebra.schema import Column
 from sooner.engine.view_totals import Counted
 from sooner.errors import CannotAnswer
+from sooner.views.calculation import Calculation, calculation_of
 from sooner.views.deltas import SIGN
 from sooner.views.estimates import Function, is_spread
 from sooner.views.unit import HASH
@@ -89,9 +90,10 @@ class Measure:
 
 @dataclass(frozen=True)
 class Question:
-    """Aggregates of rows of a view by some of their columns; what is done with them is ``above``.
+    """Aggregates of rows of a view by some of their columns, and what is calculated of these.
 
-    Without measures the rows themselves are asked for, in an ``order``. ``plan`` is what gives either.
+    What is done with them is ``above``: columns chosen, rows ordered and left out. Without measures the rows
+    themselves are asked for, in an ``order``. ``plan`` is what gives either.
     """
 
     rows: Relation
@@ -100,6 +102,7 @@ class Question:
     above: tuple[Relation, ...]
     plan: Relation
     order: tuple[SortKey, ...] = ()
+    calculations: tuple[Calculation, ...] = ()
 
     def require_numbers(self, types: Mapping[str, str]) -> None:
         """Refuse aggregates that are no numbers, and groups that nothing here can tell apart."""
@@ -137,8 +140,8 @@ def question_of(plan: Relation, view: str) -> Question:
     above: list[Relation] = []
     below = plan
     while isinstance(below, Project | Sort | Limit):
-        if isinstance(below, Project) and not all(is_column(item.scalar) for item in below.items):
-            break
+        if isinstance(below, Sort) and not all(is_column(key.scalar) for key in below.by):
+            raise CannotAnswer("an order by what is calculated")
         above.append(below)
         below = below.child
     if not isinstance(below, Aggregate):
@@ -155,7 +158,49 @@ def question_of(plan: Relation, view: str) -> Question:
     if not below.aggregates:
         raise CannotAnswer("DISTINCT: values that are not in the sample may be missing")
     measures = tuple(_measure(item) for item in below.aggregates)
-    return Question(below.child, below.keys, measures, tuple(above), below)
+    items, picking = _apart(above, below)
+    linear = [one.name for one in measures if one.function in ("sum", "count", "avg")]
+    others = [one.name for one in measures if one.name not in linear]
+    made = tuple(calculation_of(item, linear, others) for item in items)
+    return Question(below.child, below.keys, measures, picking, below, calculations=made)
+
+
+def _apart(
+    above: Sequence[Relation], below: Aggregate
+) -> tuple[tuple[Item, ...], tuple[Relation, ...]]:
+    """What is calculated of an aggregate's columns, and what is done above it with that as columns.
+
+    Both go from the last thing that is done to the first, as ``above``.
+    """
+    meaning: dict[str, Scalar] = {name: column(name) for name in below.names}
+    found: list[Item] = []
+    chosen: list[tuple[Item, ...]] = []
+    for node in reversed(above):
+        if isinstance(node, Project):
+            meaning = {item.name: substitute(item.scalar, meaning) for item in node.items}
+            items = []
+            for item in node.items:
+                if is_column(item.scalar):
+                    items.append(item)
+                    continue
+                found.append(Item(f"__calculated{len(found)}", meaning[item.name]))
+                items.append(Item(item.name, column(found[-1].name)))
+            chosen.append(tuple(items))
+    if not found:
+        return (), tuple(above)
+    every = [Item(name, column(name)) for name in below.names]
+    rows: Relation = Project(below, (*every, *found))
+    passed = tuple(Item(item.name, column(item.name)) for item in found)
+    picking = []
+    for node in reversed(above):
+        if isinstance(node, Project):
+            # The last one shows what is asked for.
+            more = passed if len(chosen) > 1 else ()
+            rows = Project(rows, (*chosen.pop(0), *more))
+        else:
+            rows = node.with_children(rows)
+        picking.append(rows)
+    return tuple(found), tuple(reversed(picking))
 
 
 def _require_rows(plan: Relation, view: str) -> None:
@@ -166,7 +211,7 @@ def _require_rows(plan: Relation, view: str) -> None:
         case Scan() if plan.table.lower() == view.lower():
             return
         case Aggregate():
-            raise CannotAnswer("a calculation with aggregates, or a condition on them (HAVING)")
+            raise CannotAnswer("a condition on aggregates (HAVING), or aggregates of aggregates")
         case Opaque():
             raise CannotAnswer("a query that only Spark understands")
     raise CannotAnswer("more than rows of this view alone")

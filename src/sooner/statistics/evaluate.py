@@ -85,6 +85,9 @@ def _value(node: Scalar, columns: Mapping[str, Floats]) -> Floats:
             for other in node.expressions:
                 found = np.where(np.isnan(found), _value(other, columns), found)
             return found
+        case exp.Nullif():
+            found, other = _value(node.this, columns), _value(node.expression, columns)
+            return np.where(found == other, np.nan, found)
         case exp.Case() if node.this is None:
             default = node.args.get("default")
             found = np.array([[np.nan]]) if default is None else _value(default, columns)

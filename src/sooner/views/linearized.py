@@ -1,0 +1,122 @@
+"""Calculations with several sums, counts and averages of a stale view, with their intervals.
+
+Near its value a calculation is a sum: of each row, what it brings to every aggregate times the slope along
+it. So a second look at the samples, with slopes by group, has it judged as any other sum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeAlias
+
+import numpy as np
+import pyarrow as pa
+from scipy.special import ndtri
+
+from sooner.engine.view_totals import Counted
+from sooner.statistics.arrays import Booleans, Floats
+from sooner.statistics.places import places
+from sooner.views.calculation import Calculation
+from sooner.views.cells import floats
+from sooner.views.estimates import ROUNDING, Estimates, Estimator, Function, nearest
+from sooner.views.question import Measure
+
+# Totals of some values, which may refer to constants by group.
+Totals: TypeAlias = Callable[[Sequence[Counted], pa.Table], pa.Table]
+# A function of the totals in a place.
+Estimated: TypeAlias = Callable[[pa.Table, int, Function, Estimator], Estimates]
+_ESTIMATORS: tuple[Estimator, ...] = ("auto", "corr", "aqp")
+
+
+def linearized(
+    calculations: Sequence[Calculation],
+    measures: Mapping[str, tuple[int, Measure]],
+    groups: pa.Table,
+    totals: pa.Table,
+    totals_of: Totals,
+    estimated: Estimated,
+    estimator: Estimator,
+    confidence: float,
+) -> dict[str, Estimates]:
+    """Each calculation by name, for each of the groups; ``measures`` come with their places in the totals."""
+    if not calculations:
+        return {}
+    by = {
+        how: {
+            name: estimated(totals, place, _function(one), how)
+            for name, (place, one) in measures.items()
+        }
+        for how in _ESTIMATORS
+    }
+    values = _values(by["auto"])
+    constants, counted = groups, []
+    for number, one in enumerate(calculations):
+        slopes = one.slopes(values)
+        along, sizes = [], []
+        for name in one.of:
+            place, measure = measures[name]
+            slope, mean = slopes[name], np.zeros_like(slopes[name])
+            if measure.function == "avg":
+                with np.errstate(divide="ignore", invalid="ignore"):
+                    slope = slope / estimated(totals, place, "count", "auto").value
+                mean = values[name]
+            slope_name, mean_name = (f"__{what}_{number}_{place}" for what in ("slope", "mean"))
+            for column, numbers in ((slope_name, slope), (mean_name, mean)):
+                # Where there is none, nothing comes of the calculation either.
+                known = np.where(np.isfinite(numbers), numbers, 0.0)
+                constants = constants.append_column(column, pa.array(known))
+            passes, value = measure.counted.passes, measure.counted.value
+            value = "1.0D" if measure.function == "count" else value
+            along.append(f"{slope_name} * {passes} * ({value} - {mean_name})")
+            sizes.append(f"abs({slope_name}) * {passes} * (abs({value}) + abs({mean_name}))")
+        counted += [Counted("1.0D", f"({' + '.join(terms)})") for terms in (along, sizes)]
+    brought = totals_of(counted, constants)
+    order = places(brought.select(range(groups.num_columns)), groups)
+    brought = brought.take(pa.array(order))
+    return {
+        one.name: _judged(one, 2 * number, brought, by, estimated, estimator, confidence)
+        for number, one in enumerate(calculations)
+    }
+
+
+def _judged(
+    one: Calculation,
+    place: int,
+    brought: pa.Table,
+    by: Mapping[Estimator, Mapping[str, Estimates]],
+    estimated: Estimated,
+    estimator: Estimator,
+    confidence: float,
+) -> Estimates:
+    found = estimated(brought, place, "sum", estimator)
+    corrected, alone = one.value(_values(by["corr"])), one.value(_values(by["aqp"]))
+    middle = np.where(found.corrected, corrected, alone)
+    agree = np.where(found.corrected, _agree(brought, "corr", place), _agree(brought, "aqp", place))
+    # About how many standard errors an interval reaches; of few draws it is more.
+    reach = ndtri(0.5 + confidence / 2)
+    errors = {name: (each.high - each.low) / 2 / reach for name, each in by["auto"].items()}
+    none = agree | one.bends(_values(by["auto"]), errors)
+    half = np.where(none, np.nan, (found.high - found.low) / 2)
+    judged = Estimates(middle, middle - half, middle + half, found.corrected)
+    if estimator == "auto":
+        unsaid = np.isnan(estimated(brought, place, "sum", "corr").low)
+        judged = nearest(judged, corrected, unsaid & ~found.corrected)
+    value, low, high = (one.rounded(each) for each in (judged.value, judged.low, judged.high))
+    return Estimates(value, low, high, found.corrected)
+
+
+def _agree(brought: pa.Table, part: str, place: int) -> Booleans:
+    """Whether all sampled rows agree with the value, so that what they bring is rounding alone."""
+    along, sizes = (
+        np.nan_to_num(floats(brought.column(f"{part}_{at}_020"))) for at in (place, place + 1)
+    )
+    return np.asarray(along <= ROUNDING * sizes)
+
+
+def _values(found: Mapping[str, Estimates]) -> dict[str, Floats]:
+    return {name: one.value for name, one in found.items()}
+
+
+def _function(measure: Measure) -> Function:
+    assert measure.function is not None
+    return measure.function
