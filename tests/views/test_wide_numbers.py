@@ -85,3 +85,29 @@ def test_changes_that_have_no_room_together(opened: Database) -> None:
         opened.update("t", opened.spark.createDataFrame([changed], StructType.fromDDL(SCHEMA)))
     assert view.refresh("incremental") is not None
     assert rows_of(opened, "SELECT * FROM v") == rows_of(opened, text)
+
+
+def test_a_sum_that_was_too_large_is_none_until_it_fits(opened: Database, tmp_path: Path) -> None:
+    """Where Spark gives nulls for errors: what is added to such a sum is not all that there is of it."""
+    text = "SELECT g, sum(w) AS t, avg(w) AS a FROM wide GROUP BY g"
+    schema, most = "id int, g int, w decimal(38,0)", Decimal("9" * 38)
+    spark = opened.spark
+    spark.conf.set("spark.sql.ansi.enabled", "false")
+    try:
+        rows = [(1, 0, most), (2, 0, Decimal(1)), (3, 1, most), (4, 2, None)]
+        place = str(tmp_path / "wide")
+        spark.createDataFrame(rows, schema).write.parquet(place)
+        opened.register("wide", place, key="id")
+        view = opened.view("w", text, sample=None)
+        for bring in (
+            lambda: opened.insert(
+                "wide", [(5, 0, Decimal(5)), (6, 1, Decimal(5)), (7, 2, Decimal(5))]
+            ),
+            lambda: opened.delete("wide", [(1,), (6,)]),
+            lambda: opened.insert("wide", [(8, 0, most), (9, 0, most)]),
+        ):
+            bring()
+            view.refresh("incremental")
+            assert rows_of(opened, "SELECT * FROM w") == rows_of(opened, text)
+    finally:
+        spark.conf.set("spark.sql.ansi.enabled", "true")

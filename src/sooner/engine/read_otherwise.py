@@ -5,6 +5,8 @@ from __future__ import annotations
 from pyspark.sql import SparkSession
 from sqlglot import exp
 
+from sooner.engine.session import is_ansi
+
 _SETTINGS = {
     "spark.sql.ansi.doubleQuotedIdentifiers": ('"',),
     "spark.sql.caseSensitive": ("",),
@@ -39,7 +41,7 @@ def read_otherwise(spark: SparkSession, text: str, tree: exp.Query) -> str | Non
         return f"the setting {_TIMES} of this Spark session"
     # IN compares unlike types by other rules than = does where Spark is not strict.
     asks = any(one.args.get("query") for one in tree.find_all(exp.In))
-    if asks and spark.conf.get("spark.sql.ansi.enabled", "true") == "false":
+    if asks and not is_ansi(spark):
         return "IN with a subquery where spark.sql.ansi.enabled is false"
     return None
 

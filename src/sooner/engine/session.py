@@ -45,6 +45,11 @@ def zone_name(spark: SparkSession) -> str:
     return str(spark.conf.get("spark.sql.session.timeZone"))
 
 
+def is_ansi(spark: SparkSession) -> bool:
+    """Whether what is too large for its type is an error to Spark; else it is null."""
+    return str(spark.conf.get("spark.sql.ansi.enabled", "true")) == "true"
+
+
 def session_zone(spark: SparkSession | None) -> tzinfo:
     """The zone in which Spark reads moments that name none; the machine's while Spark does not run."""
     if spark is None:

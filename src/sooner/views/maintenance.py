@@ -51,19 +51,20 @@ def maintenance(
     unit: Sequence[str],
     push: Push = everything,
     known: Known = NOTHING,
+    ansi: bool = True,
 ) -> list[Step]:
     """The steps to the rows that a view loses (-1) and gains (+1), with a last column that says which.
 
     ``stored`` are the columns of the view's rows, ``unit`` those that it is sampled by. With ``push`` the
-    steps are those of a sample: the cleaning expression of Stale View Cleaning §4.5. Raises
-    ``CannotMaintain``.
+    steps are those of a sample: the cleaning expression of Stale View Cleaning §4.5. Without ``ansi`` a sum
+    that is too large is null to Spark, not an error. Raises ``CannotMaintain``.
     """
     if form.grouped is None:
         if any("variant" in str(one.type) for one in stored):
             raise CannotMaintain("of values of type variant, which Spark does not compare")
         mixed = [one.name for one in stored if not is_plain(one.type)]
         return [Step("", push(consolidated(delta(form.plan, known), mixed), unit))]
-    return _Merging(form.grouped, form.key or (), stored, unit, push, known).steps()
+    return _Merging(form.grouped, form.key or (), stored, unit, push, known, ansi).steps()
 
 
 class _Merging:
@@ -75,7 +76,9 @@ class _Merging:
         unit: Sequence[str],
         push: Push,
         known: Known,
+        ansi: bool,
     ) -> None:
+        self._ansi = ansi
         self._of = grouped
         self._key = set(key)
         self._known = known
@@ -169,6 +172,9 @@ class _Merging:
     def _is_tight(self, name: str) -> bool:
         return _is_tight(self._types[self._of.stored[name]])
 
+    def _is_decimal(self, name: str) -> bool:
+        return decimal_digits(self._types[self._of.stored[name]]) is not None
+
     def _again(self) -> Scalar | None:
         """Whether a group has to be derived again; ``None`` if that is the same for all."""
         reasons: list[Scalar] = []
@@ -189,16 +195,15 @@ class _Merging:
                 reasons.append(
                     exp.And(this=_is_null(went, negated=True), expression=exp.Not(this=kept_apart))
                 )
-            elif self._is_tight(name):
+            elif self._is_tight(name) or (not self._ansi and self._is_decimal(name)):
                 reasons.append(_is_null(self._brought(name, kept)))
-                # Of rows that came or went a null may be a sum that is too large for the type.
-                for change in (_CAME, _WENT):
-                    some = exp.GT(
-                        this=column(f"{self._of.rows}{change}"), expression=exp.convert(0)
-                    )
-                    reasons.append(
-                        exp.And(this=_is_null(column(f"{name}{change}")), expression=some)
-                    )
+                # Of rows that are there a null may be a sum that is too large for the type.
+                sums = [(f"{name}{at}", f"{self._of.rows}{at}") for at in (_CAME, _WENT)]
+                if not self._ansi:
+                    sums.append((self._old(name), self._old(self._of.rows)))
+                for total, rows in sums:
+                    some = exp.GT(this=column(rows), expression=exp.convert(0))
+                    reasons.append(exp.And(this=_is_null(column(total)), expression=some))
         return any_of([exp.Paren(this=reason) for reason in reasons])
 
     def _merged(self, rows: Relation) -> Relation:

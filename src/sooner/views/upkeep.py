@@ -17,7 +17,7 @@ from sooner.engine import binding
 from sooner.engine.change_rows import Blocks, Net, change_rows, net
 from sooner.engine.lowering import lower
 from sooner.engine.rows import stored_rows
-from sooner.engine.session import zone_name
+from sooner.engine.session import is_ansi, zone_name
 from sooner.engine.view_rows import (
     is_small,
     rows_at,
@@ -200,7 +200,8 @@ class Upkeep:
         stored = tuple(one for one in self.table.stored if one.name != HASH)
         names = self.unit.columns if self.unit is not None and push is not everything else ()
         known = NOTHING if nets is None else self._known(nets)
-        return maintenance(self.form, stored, names, push, known)
+        ansi = is_ansi(self.spark)
+        return maintenance(self.form, stored, names, push, known, ansi)
 
     def _infos(self) -> dict[str, TableInfo]:
         found = {VIEW: TableInfo(self.table.key, facts=self.table.facts)}
