@@ -162,6 +162,8 @@ BAD = {
             "`now`()",
             "to_date('now')",
             "CAST('today' AS DATE)",
+            "user",
+            "session_user",
             "reflect('java.util.UUID', 'randomUUID')",
             "another_each_time(bytes)",
         )

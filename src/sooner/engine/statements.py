@@ -33,14 +33,16 @@ def require_query(spark: SparkSession, text: str) -> None:
 def is_deterministic(spark: SparkSession, text: str) -> bool:
     """Whether a query gives the same rows whenever it is asked, as far as Spark knows.
 
-    Spark's own rules that put the time of now, and days such as 'today', into a plan find nothing to do.
+    Spark's own rules that put the time of now, 'today' and the user into a plan find nothing.
     """
     jvm: Any = spark._jvm
     optimizer = jvm.org.apache.spark.sql.catalyst.optimizer
     with plain_errors(text):
         analyzed: Any = spark.sql(text)._jdf.queryExecution().analyzed()
         plan: Any = optimizer.ReplaceExpressions.apply(analyzed)  # to_date(…) becomes a cast
-        for rule in (optimizer.ComputeCurrentTime, optimizer.SpecialDatetimeValues):
+        # A plain user, where no column is called that, is who asks.
+        who = optimizer.ReplaceCurrentLike(spark._jsparkSession.sessionState().catalogManager())
+        for rule in (optimizer.ComputeCurrentTime, optimizer.SpecialDatetimeValues, who):
             if not rule.apply(plan).fastEquals(plan):
                 return False
     return bool(analyzed.deterministic())
