@@ -53,13 +53,15 @@ def change_rows(
     found: DataFrame | None = None
     layout = None if blocks is None else blocks.scramble.id
     extra = [(VERSION, "bigint"), *([] if blocks is None else [(BLOCK, "int")])]
-    for change in new.changes_of(layout):
-        if change.version > old.version and change.files:
-            schema = ddl(new.columns, extra)
-            rows = spark.read.schema(schema).parquet(literal(change.directory))
+    since = [one for one in new.changes_of(layout) if one.version > old.version and one.files]
+    for kind, value in _SIGNS.items():
+        # One reading of a kind, however many changes there were: a thousand would be a thousand to plan.
+        places = [literal(one.directory) for one in since if one.kind == kind]
+        if places:
+            rows = spark.read.schema(ddl(new.columns, extra)).parquet(*places)
             if blocks is not None:
                 rows = rows.where(blocks.sql)
-            signed = rows.selectExpr(*names, f"{_SIGNS[change.kind]} AS {quote(sign)}")
+            signed = rows.selectExpr(*names, f"{value} AS {quote(sign)}")
             found = signed if found is None else found.unionAll(signed)
     return spark.createDataFrame([], ddl(new.columns, ((sign, "int"),))) if found is None else found
 

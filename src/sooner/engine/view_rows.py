@@ -79,17 +79,24 @@ def stepped(
 
     with plain_errors(), readable(spark, {names[n]: frame for n, frame in frames.items()}):
         try:
-            for name, plan in steps[:-1]:
+            for place, (name, plan) in enumerate(steps[:-1], 1):
                 rows = held(lowered(plan), now=False)
                 kept.append(rows)
                 rows.createOrReplaceTempView(names[name])
-                if is_small(held_count(rows), len(rows.columns)):
+                # How many there are matters to joins alone; else they are computed when they are read.
+                if any(_joins(later) for _, later in steps[place:]) and is_small(
+                    held_count(rows), len(rows.columns)
+                ):
                     few.add(names[name])
             yield lowered(steps[-1][1])
         finally:
             for (name, _), rows in zip(steps, kept, strict=False):
                 spark.catalog.dropTempView(names[name])
                 forget(rows)
+
+
+def _joins(plan: Relation) -> bool:
+    return any(isinstance(node, Join) for node in walk(plan))
 
 
 def is_small(rows: int, columns: int) -> bool:
