@@ -8,7 +8,16 @@ import numpy as np
 import pytest
 
 from sooner.errors import InvalidArgument
-from sooner.views.estimates import Drawn, Function, Totals, estimate, estimates, rows_each
+from sooner.views.estimates import (
+    Drawn,
+    Function,
+    Totals,
+    estimate,
+    estimates,
+    heavier,
+    lighter_came,
+    rows_each,
+)
 
 KEYS = 20_000
 FUNCTIONS: list[Function] = ["count", "sum", "avg"]
@@ -226,3 +235,49 @@ def test_where_little_changed_the_value_stays_the_corrected_one() -> None:
         found = estimate("sum", stale, sample, sample, 0.1)
         assert found.value == pytest.approx(values.sum())
         assert found.low <= found.value <= found.high
+
+
+LAWS = {
+    "even": lambda rng, n: rng.random(n),
+    "prices": lambda rng, n: rng.lognormal(3, 1.0, n),
+    "a long tail": lambda rng, n: rng.lognormal(3, 1.5, n),
+}
+
+
+@pytest.mark.simulation
+@pytest.mark.parametrize("function", ["sum", "avg"])
+@pytest.mark.parametrize("went", [False, True])
+@pytest.mark.parametrize("law", LAWS)
+def test_intervals_hold_where_few_rows_came_or_went(
+    law: str, went: bool, function: Function
+) -> None:
+    """Of 120 rows 24 are sampled: most samples have none of the few large ones that decide."""
+    held = number = 0
+    for population in range(40):
+        rng = np.random.default_rng(population)
+        values = LAWS[law](rng, 720)
+        old, new = (np.ones(720), (np.arange(720) < 600).astype(float))[:: 1 if went else -1]
+        stale = Totals.of_values(values, old).of.sum(axis=1)
+        kept = values[new > 0]
+        truth = kept.sum() if function == "sum" else kept.mean()
+        for _ in range(25):
+            low = rng.random(720) < 0.2
+            dirty, clean = (Totals.of_values(values[low], one[low]) for one in (old, new))
+            corr, aqp = Drawn.of(clean.of - dirty.of), Drawn.of(clean.of)
+            known, nothing = np.array([[*stale, np.nan]]).T, np.zeros((4, 1))
+            missing = heavier(
+                known[:3], nothing[:3], Drawn(aqp.totals[:3], aqp.powers, aqp.number), 0.2
+            )
+            found = estimates(
+                function,
+                (known, corr),
+                (nothing, aqp),
+                0.2,
+                missing=missing,
+                lighter=lighter_came(function, known, corr),
+            )
+            if not np.isnan(found.low[0]):
+                number += 1
+                held += found.low[0] <= truth <= found.high[0]
+    assert number > 700
+    assert held / number > 0.93

@@ -136,9 +136,9 @@ def estimates(
     """The fresh values of an aggregate. For each estimator: the totals that are known, and what is drawn.
 
     ``missing`` says how much of all values the sample lacks, as :func:`heavier` tells, ``lighter`` how much
-    of those that changed, as :func:`lighter_changes` does, and ``stands_for`` how many rows of its group a
-    sampled one was, as :func:`rows_each` does. With ``auto`` the estimator with the smaller variance is
-    taken, which is the condition of §5.2.2, measured.
+    of those that changed, as :func:`lighter_changes` and :func:`lighter_came` do, and ``stands_for`` how
+    many rows of its group a sampled one was, as :func:`rows_each` does. With ``auto`` the estimator with the
+    smaller variance is taken, which is the condition of §5.2.2, measured.
     """
     require_estimator(estimator)
     corrected = _judged(function, *corr, ratio, stands_for)
@@ -229,6 +229,23 @@ def lighter_changes(stale: Floats, number: Floats, fourth: Floats) -> Floats:
     with np.errstate(divide="ignore", invalid="ignore"):
         expected = np.where(stale[0] > 0, number * stale[3] / stale[0], 0.0)
         return np.where(fourth > 0, expected / fourth, np.where(expected > 0, np.inf, 1.0))
+
+
+def lighter_came(function: Function, stale: Floats, changes: Drawn) -> Floats:
+    """How much smaller values that came or went in the sample are than those of the stale view, by squares.
+
+    A sum rests on the largest of them, and an average on what is farthest from it: a few rows that came most
+    likely have none of a long tail, and those that stayed tell of it. Values of rows that stay, and change,
+    do not count. At most so much that there still is an interval: what came may well be of another kind.
+    """
+    count, total, squares = stale[:3]
+    powers = changes.powers
+    came = powers[2, 0, 0]
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        mean = total / count if function == "avg" else np.zeros_like(total)
+        seen = powers[0, 2, 0] - 2 * mean * powers[1, 1, 0] + mean**2 * came
+        found = came * (squares / count - mean**2) / seen
+    return np.where(np.isfinite(found), np.clip(found, 1.0, HEAVIEST), 1.0)
 
 
 def rows_each(stale: Floats, sampled: Floats) -> Floats:

@@ -32,6 +32,7 @@ from sooner.views.estimates import (
     estimates,
     heavier,
     is_spread,
+    lighter_came,
     lighter_changes,
     powers_of,
     require_estimator,
@@ -207,6 +208,8 @@ class Fresh:
         lighter, by_chance = None, stale - (certain - changed)
         if spread:
             lighter = lighter_changes(by_chance, *numbers("corr", "ka"))
+        elif function != "count":
+            lighter = lighter_came(function, by_chance, corr)
         self._heavy |= bool(((missing > HEAVIEST) & (aqp.number >= FEWEST)).any())
         found = estimates(
             function,
