@@ -7,6 +7,7 @@ it. So a second look at the samples, with slopes by group, has it judged as any 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
@@ -41,35 +42,33 @@ def linearized(
     """Each calculation by name, for each of the groups; ``measures`` come with their places in the totals."""
     if not calculations:
         return {}
+    needed = {name: measures[name] for one in calculations for name in one.of}
     by = {
         how: {
             name: estimated(totals, place, _function(one), how)
-            for name, (place, one) in measures.items()
+            for name, (place, one) in needed.items()
         }
         for how in _ESTIMATORS
     }
     values = _values(by["auto"])
+    rows = {
+        name: estimated(totals, place, "count", "auto").value
+        for name, (place, one) in needed.items()
+        if one.function == "avg"
+    }
     constants, counted = groups, []
     for number, one in enumerate(calculations):
         slopes = one.slopes(values)
-        along, sizes = [], []
+        terms = []
         for name in one.of:
-            place, measure = measures[name]
-            slope, mean = slopes[name], np.zeros_like(slopes[name])
-            if measure.function == "avg":
-                with np.errstate(divide="ignore", invalid="ignore"):
-                    slope = slope / estimated(totals, place, "count", "auto").value
-                mean = values[name]
-            slope_name, mean_name = (f"__{what}_{number}_{place}" for what in ("slope", "mean"))
-            for column, numbers in ((slope_name, slope), (mean_name, mean)):
-                # Where there is none, nothing comes of the calculation either.
-                known = np.where(np.isfinite(numbers), numbers, 0.0)
-                constants = constants.append_column(column, pa.array(known))
-            passes, value = measure.counted.passes, measure.counted.value
-            value = "1.0D" if measure.function == "count" else value
-            along.append(f"{slope_name} * {passes} * ({value} - {mean_name})")
-            sizes.append(f"abs({slope_name}) * {passes} * (abs({value}) + abs({mean_name}))")
-        counted += [Counted("1.0D", f"({' + '.join(terms)})") for terms in (along, sizes)]
+            term = _Term(needed[name][1], f"{number}_{needed[name][0]}")
+            for column, numbers in term.constants(slopes[name], values[name], rows.get(name)):
+                constants = constants.append_column(column, pa.array(numbers))
+            terms.append(term)
+        along, sizes = (
+            " + ".join(getattr(term, what) for term in terms) for what in ("along", "size")
+        )
+        counted += [Counted("1.0D", f"({text})") for text in (along, sizes)]
     brought = totals_of(counted, constants)
     order = places(brought.select(range(groups.num_columns)), groups)
     brought = brought.take(pa.array(order))
@@ -77,6 +76,50 @@ def linearized(
         one.name: _judged(one, 2 * number, brought, by, estimated, estimator, confidence)
         for number, one in enumerate(calculations)
     }
+
+
+@dataclass(frozen=True)
+class _Term:
+    """What a row brings to one aggregate, times the slope along it, in SQL that refers to constants."""
+
+    measure: Measure
+    mark: str
+
+    def constants(
+        self, slope: Floats, value: Floats, rows: Floats | None
+    ) -> list[tuple[str, Floats]]:
+        """The slope by group, and of an average, of so many rows, the mean that rows are compared with."""
+        mean = np.zeros_like(slope)
+        if rows is not None:
+            with np.errstate(divide="ignore", invalid="ignore"):
+                slope, mean = slope / rows, value
+        # Where there is none, nothing comes of the calculation either.
+        both = (np.where(np.isfinite(one), one, 0.0) for one in (slope, mean))
+        return list(zip(self._names, both, strict=True))
+
+    @property
+    def along(self) -> str:
+        """What it brings."""
+        slope, mean = self._names
+        return f"{slope} * {self._passes} * ({self._value} - {mean})"
+
+    @property
+    def size(self) -> str:
+        """The size of what it is the difference of."""
+        slope, mean = self._names
+        return f"abs({slope}) * {self._passes} * (abs({self._value}) + abs({mean}))"
+
+    @property
+    def _names(self) -> tuple[str, str]:
+        return f"__slope_{self.mark}", f"__mean_{self.mark}"
+
+    @property
+    def _passes(self) -> str:
+        return self.measure.counted.passes
+
+    @property
+    def _value(self) -> str:
+        return "1.0D" if self.measure.function == "count" else self.measure.counted.value
 
 
 def _judged(
