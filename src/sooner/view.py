@@ -28,6 +28,7 @@ from sooner.errors import (
     InvalidArgument,
     InvalidQuery,
     NotSupported,
+    QueryCancelled,
     QueryFailed,
     SchemaChanged,
     UnknownColumn,
@@ -179,7 +180,9 @@ class View:
             return self._exact(self._upkeep(), prepared, "its sample is all of it")
         try:
             return self._estimated(upkeep, prepared, question, estimator, confidence)
-        except QueryFailed:
+        except QueryFailed as error:
+            if isinstance(error, QueryCancelled):
+                raise
             return self._exact(upkeep, prepared, GONE)
 
     def _asked(self, sql: str) -> Prepared:
@@ -219,8 +222,8 @@ class View:
         """The answer over the rows that the view would have."""
         try:
             return self._answered_of_all(upkeep, prepared, why)
-        except QueryFailed:
-            if not upkeep.can_merge:
+        except QueryFailed as error:
+            if not upkeep.can_merge or isinstance(error, QueryCancelled):
                 raise
             return self._answered_of_all(upkeep, prepared, why or GONE, anew=True)
 

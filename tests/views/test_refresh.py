@@ -9,6 +9,7 @@ import pytest
 from video_views import MADE_AGAIN, VIEWS, changes, rows_of, videos
 
 import sooner
+from sooner.views import refreshing
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -225,3 +226,18 @@ def test_days_of_numbers_are_made_again_in_another_time_zone(opened: Database) -
         assert rows_of(opened, "SELECT * FROM days") == rows_of(opened, text)
     finally:
         opened.spark.conf.set("spark.sql.session.timeZone", zone)
+
+
+def test_a_refresh_that_is_stopped_does_not_begin_in_another_way(
+    opened: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    view = opened.view("visits", VIEWS["visits"])
+    opened.insert("log", [(100, 5, 1, "1.00", 1.0)])
+
+    def stopped(*_: object) -> None:
+        raise sooner.QueryCancelled("The query was cancelled.")
+
+    monkeypatch.setattr(refreshing, "write", stopped)
+    with pytest.raises(sooner.QueryCancelled):
+        view.refresh()
+    assert view.is_stale and len(view.history()) == 1

@@ -11,7 +11,7 @@ from typing import Any
 from sooner.engine.session import zone_name
 from sooner.engine.view_rows import view_schema, write_changes, written_changes
 from sooner.engine.writing import reservation
-from sooner.errors import QueryFailed
+from sooner.errors import QueryCancelled, QueryFailed
 from sooner.storage.footers import facts_of
 from sooner.storage.records import Table
 from sooner.storage.views import Refreshed, record_refresh, reflecting
@@ -34,8 +34,8 @@ def refresh(upkeep: Upkeep, how: How = "auto") -> Refreshed:
         return _made_again(upkeep, choice)
     try:
         return _brought_in(upkeep, choice)
-    except QueryFailed:
-        if how != "auto":
+    except QueryFailed as error:
+        if how != "auto" or isinstance(error, QueryCancelled):
             raise
         return _made_again(upkeep, Choice(False, f"made again, because {GONE}"))
 
