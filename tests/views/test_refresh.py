@@ -231,8 +231,9 @@ def test_days_of_numbers_are_made_again_in_another_time_zone(opened: Database) -
 def test_a_refresh_that_is_stopped_does_not_begin_in_another_way(
     opened: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    view = opened.view("visits", VIEWS["visits"])
-    opened.insert("log", [(100, 5, 1, "1.00", 1.0)])
+    view = opened.view("some_rows", VIEWS["some_rows"])
+    opened.insert("log", [(100, 5, 9, "1.00", 1.0)])
+    assert view._upkeep().choice.incremental
 
     def stopped(*_: object) -> None:
         raise sooner.QueryCancelled("The query was cancelled.")
