@@ -16,10 +16,12 @@ from sooner.views.estimates import (
     estimates,
     heavier,
     lighter_came,
+    powers_of,
     rows_each,
 )
 
 KEYS = 20_000
+SAMPLES = 20_000
 FUNCTIONS: list[Function] = ["count", "sum", "avg"]
 
 
@@ -180,10 +182,82 @@ def test_a_small_group_is_not_taken_for_a_large_one() -> None:
     stale = np.array([rows, 10 * rows, 100 * rows, 0 * rows])
     corr = together([Drawn.of(np.array([[0.0], [2.0], [4.0]]))] * 3)
     nothing = np.zeros((4, 3)), corr
-    each = rows_each(stale[0], np.array([1.0, 1.0, 100.0]))
+    each = rows_each(stale[0], np.array([1.0, 1.0, 100.0]), 0.1)
     found = estimates("sum", (stale, corr), nothing, 0.1, estimator="corr", stands_for=each)
     assert found.value.tolist() == [12.0, 60.0, 10_020.0]
     assert np.isnan(found.low).all()
+
+
+class SmallGroup:
+    """A group of a view before and after some of its rows changed, went or came, and samples of it."""
+
+    def __init__(self, rows: int, kind: str, part: float) -> None:
+        rng = np.random.default_rng(rows)
+        number = max(1, round(part * rows))
+        came = number if kind == "came" else 0
+        values = rng.lognormal(2, 1, rows + came)
+        hit = rng.permutation(rows)[:number]
+        was, is_ = np.ones(rows + came), np.ones(rows + came)
+        was[rows:] = 0
+        after = values.copy()
+        if kind == "changed":
+            after[hit] *= 1.5
+        if kind == "went":
+            is_[hit] = 0
+        self.stale, self.fresh = (
+            Totals.of_values(*one).of.sum(axis=1) for one in ((values, was), (after, is_))
+        )
+        self._low = (rng.random((rows + came, SAMPLES)) < 0.1).astype(float)
+        self._dirty = Totals.of_values(values, was).of
+        self._clean = Totals.of_values(after, is_).of
+
+    def _drawn(self, brought: np.ndarray) -> Drawn:
+        """A group for each sample."""
+        powers = {
+            each: np.prod([one**n for one, n in zip(brought, each, strict=True)], axis=0)
+            @ self._low
+            for each in powers_of(True)
+        }
+        totals = np.vstack([brought @ self._low, np.full(SAMPLES, np.nan)])
+        return Drawn(totals, powers, (brought != 0).any(axis=0).astype(float) @ self._low)
+
+    def corrected(self, function: Function) -> np.ndarray:
+        corr, aqp = self._drawn(self._clean - self._dirty), self._drawn(self._clean)
+        stale = np.array([[*self.stale, np.nan]]).T * np.ones(SAMPLES)
+        each = rows_each(stale[0], self._dirty[0] @ self._low, 0.1)
+        alone = np.zeros((4, SAMPLES)), aqp
+        return estimates(function, (stale, corr), alone, 0.1, 0.95, "corr", stands_for=each).value
+
+
+@pytest.mark.simulation
+@pytest.mark.parametrize("rows", [30, 60, 110, 200])
+@pytest.mark.parametrize("kind", ["changed", "went", "came"])
+@pytest.mark.parametrize("part", [0.1, 0.5])
+def test_corrections_of_few_changes_are_not_biased(rows: int, kind: str, part: float) -> None:
+    """A scale cut where the sample has many rows of a group left a tenth of the change out."""
+    group = SmallGroup(rows, kind, part)
+    for place, function in enumerate(FUNCTIONS[:2]):
+        found, change = group.corrected(function), group.fresh[place] - group.stale[place]
+        found = found[~np.isnan(found)]
+        if len(found) < SAMPLES:  # of a group that is gone by the sample there is no sum
+            assert function == "sum" and kind == "went"
+            continue
+        standard = found.std(ddof=1) / len(found) ** 0.5
+        assert abs(found.mean() - group.fresh[place]) <= 4 * standard
+        assert standard <= abs(change) / 25  # a lean of a tenth and more would be seen
+
+
+@pytest.mark.simulation
+@pytest.mark.parametrize("rows", [1, 5, 20])
+def test_corrections_of_a_handful_of_rows_are_none_or_less(rows: int) -> None:
+    """Of 1 to 20 rows a sample often has none; of those that it has, no more can be gone than there are."""
+    for kind in ("went", "came"):
+        group = SmallGroup(rows, kind, 1.0)
+        found, change = group.corrected("count"), group.fresh[0] - group.stale[0]
+        moved = (found - group.stale[0]) / change
+        assert 1 - 0.9**rows - 0.15 < moved.mean() < 1.05
+        if kind == "went":
+            assert found.min() >= 0
 
 
 @pytest.mark.parametrize("function", ["sum", "avg"])

@@ -29,6 +29,8 @@ Power: TypeAlias = tuple[int, int, int]
 
 # With fewer values that bring anything, nothing is said of how far off the estimate is.
 FEWEST = 12
+# Of how many sampled rows of a group the scale can be the sample's: 19 in 20 groups of more have one.
+_FEWEST_OF_GROUP = 3.0
 # Where the sample has less than this part of all squares, what is missing may be anything.
 HEAVIEST = 3.0
 # Where fourth powers of changed values are so many times those of the stale view, it knows nothing of their
@@ -137,8 +139,8 @@ def estimates(
 
     ``missing`` says how much of all values the sample lacks, as :func:`heavier` tells, ``lighter`` how much
     of those that changed, as :func:`lighter_changes` and :func:`lighter_came` do, and ``stands_for`` how
-    many rows of its group a sampled one was, as :func:`rows_each` does. With ``auto`` the estimator with the
-    smaller variance is taken, which is the condition of §5.2.2, measured.
+    many rows of its group a changed one is at most, as :func:`rows_each` does. With ``auto`` the estimator
+    with the smaller variance is taken, which is the condition of §5.2.2, measured.
     """
     require_estimator(estimator)
     corrected = _judged(function, *corr, ratio, stands_for)
@@ -248,10 +250,18 @@ def lighter_came(function: Function, stale: Floats, changes: Drawn) -> Floats:
     return np.where(np.isfinite(found), np.clip(found, 1.0, HEAVIEST), 1.0)
 
 
-def rows_each(stale: Floats, sampled: Floats) -> Floats:
-    """How many rows of a stale group each of its sampled rows was: of a group of one row, one."""
+def rows_each(stale: Floats, sampled: Floats, ratio: float) -> Floats:
+    """How many rows of a small stale group each of its sampled rows is at most: of a group of one row, one.
+
+    Whether it is small goes by all of its rows, never by how many of them the sample happened to have: a
+    scale that is cut where there are many, and not raised where there are few, is too small by a tenth.
+
+    >>> rows_each(np.array([1.0, 20.0, 30.0]), np.array([1.0, 4.0, 5.0]), 0.1)
+    array([ 1.,  5., inf])
+    """
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(sampled > 0, np.maximum(1.0, stale / sampled), np.inf)
+        each = np.maximum(1.0, stale / sampled)
+    return np.where((stale * ratio < _FEWEST_OF_GROUP) & (sampled > 0), each, np.inf)
 
 
 def estimate(
@@ -305,7 +315,7 @@ def _judged(
     few = drawn.number < FEWEST
     times = np.full(len(few), 1 / ratio)
     if stands_for is not None:
-        # No interval is given for so few draws; without one, a small group must not be taken for a large one.
+        # No interval is given for so few draws; a row must not be taken for ten of a group of one.
         times = np.where(few, np.minimum(times, stands_for), times)
     totals = known + drawn.totals * times
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):

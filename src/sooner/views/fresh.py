@@ -220,7 +220,7 @@ class Fresh:
             estimator or self._estimator,
             missing,
             lighter,
-            rows_each(by_chance[0], aqp.totals[0] - corr.totals[0]),
+            rows_each(by_chance[0], aqp.totals[0] - corr.totals[0], self._sample.ratio),
         )
         found = _possible(found, function, certain[0] + aqp.totals[0])
         if not self._sample.is_uneven:
