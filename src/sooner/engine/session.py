@@ -24,6 +24,10 @@ _LEAST_MEMORY_MB = 1024
 _NOISY_LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 # A listing job costs more than looking at a few hundred files from the driver.
 _LISTING_THRESHOLD = "spark.sql.sources.parallelPartitionDiscovery.threshold"
+# It loses the outer columns of an EXISTS in an expression (4.3: "key not found"), and rows that were inserted
+# are a union. Columns that nobody needs are left out of unions by another rule.
+_BROKEN_RULE = "org.apache.spark.sql.catalyst.optimizer.PushProjectionThroughUnion"
+_EXCLUDED_RULES = "spark.sql.optimizer.excludedRules"
 
 
 def open_session(spark: SparkSession | None, log: Path) -> SparkSession:
@@ -37,6 +41,9 @@ def open_session(spark: SparkSession | None, log: Path) -> SparkSession:
     for name in _NOISY_LOGGERS:
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     spark.conf.set(_LISTING_THRESHOLD, "10000")
+    excluded = str(spark.conf.get(_EXCLUDED_RULES, "") or "")
+    if _BROKEN_RULE not in excluded:
+        spark.conf.set(_EXCLUDED_RULES, f"{excluded},{_BROKEN_RULE}".strip(","))
     return spark
 
 
