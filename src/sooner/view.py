@@ -45,7 +45,7 @@ from sooner.storage.views import (
     stored_view,
 )
 from sooner.views.cleaned_sample import CleanedSample
-from sooner.views.cleaning import clean, try_cleaning
+from sooner.views.cleaning import clean, outliers_now, try_cleaning
 from sooner.views.definition import Definition, as_text, from_text, share_within
 from sooner.views.described import described
 from sooner.views.estimates import Estimator, require_estimator
@@ -317,12 +317,16 @@ class View:
         schema = arrow_contract(spark, prepared.columns)
         with reservation(self._database._catalog, upkeep.table) as reserved:
             directory = reserved.directory("refresh")
+            with job_group(spark, f"Refreshing {self.name}", self._database._progress):
+                certain = outliers_now(upkeep)
+                if certain:
+                    write(upkeep, directory, Portion(only=certain))
             for low, high in pairwise((0.0, *_PARTS)):
                 with job_group(spark, f"Refreshing {self.name}", self._database._progress):
-                    write(upkeep, directory, Portion(low, high))
+                    write(upkeep, directory, Portion(low, high, without=certain))
                     if high == 1.0:
                         break
-                    sample = CleanedSample(spark, upkeep, directory, high)
+                    sample = CleanedSample(spark, upkeep, directory, high, certain)
                     try:
                         found = (
                             Fresh(sample, confidence, estimator).answer(question, schema)

@@ -381,6 +381,26 @@ def test_answers_get_closer_while_it_is_refreshed(home: Database) -> None:
     assert widths[0] > widths[-2]
 
 
+def test_outliers_are_in_from_the_first_part_of_a_refresh(home: Database) -> None:
+    """And in none twice: they are brought in before all parts, and left out of these."""
+    big = 10**9
+    home.insert("log", [(97_000 + n, 3 + 7 * n, big + n) for n in range(20)])
+    view = home.view("large", VISITS, outliers={"bytes": 30})
+    home.update("log", [(97_000 + n, 3 + 7 * n, 2 * big + n) for n in range(20)])
+    home.insert("log", [(98_000, 2_999, 5 * big)])
+    home.delete("log", [(n,) for n in range(8_000, 11_000, 5)])
+    (truth,) = rows(home, f"SELECT sum(bytes) AS b, sum(visits) AS n FROM ({VISITS})")
+    answers = list(view.refresh_progress("SELECT sum(bytes) AS b, sum(visits) AS n FROM large"))
+    assert len(answers) > 4
+    for answer in answers:
+        (found,) = answer.to_arrow().to_pylist()
+        assert abs(found["b"] / truth["b"] - 1) < 0.001
+    assert answers[-1].to_arrow().to_pylist() == [truth]
+    made = rows(home, VISITS)
+    kept = rows(home, f"SELECT {', '.join(made[0])} FROM large")
+    assert sorted(map(str, kept)) == sorted(map(str, made))
+
+
 def test_a_loop_that_is_left_changes_nothing(home: Database) -> None:
     view = home.view("left", VISITS)
     home.delete("log", [(n,) for n in range(6_000, 7_000, 5)])

@@ -21,7 +21,7 @@ def clean(upkeep: Upkeep) -> Cleaned:
     """Clean a sample of a view, and keep it for questions to come."""
     ratio = upkeep.definition.sample
     assert ratio is not None, "a view that is sampled has a share"
-    certain = _outliers_now(upkeep)
+    certain = outliers_now(upkeep)
     with reservation(upkeep.catalog, upkeep.table) as reserved:
         directory = reserved.directory("clean")
         parts = [Portion(high=ratio)]
@@ -53,7 +53,7 @@ def try_cleaning(upkeep: Upkeep, share: float) -> float:
     return perf_counter() - start
 
 
-def _outliers_now(upkeep: Upkeep) -> tuple[int, ...]:
+def outliers_now(upkeep: Upkeep) -> tuple[int, ...]:
     """The hashes of outliers: those there were, and those among the rows that have changed since."""
     found = set(upkeep.definition.certain)
     for one in upkeep.definition.outliers:

@@ -51,11 +51,12 @@ class Unit:
 
 @dataclass(frozen=True)
 class Portion:
-    """Hashes in a part of their range, given as shares of it; with ``only`` none but those among these."""
+    """Hashes in a part of their range, given as shares of it; ``only`` some of them, or ``without`` some."""
 
     low: float = 0.0
     high: float = 1.0
     only: tuple[int, ...] | None = None
+    without: tuple[int, ...] = ()
 
     def of(self, hashed: Scalar) -> Scalar | None:
         """Whether a hash is one of them; ``None`` if all are."""
@@ -66,6 +67,8 @@ class Portion:
             found.append(exp.LT(this=hashed.copy(), expression=_bound(self.high)))
         if self.only is not None:
             found.append(is_one_of(hashed, self.only))
+        if self.without:
+            found.append(exp.Not(this=is_one_of(hashed, self.without)))
         return all_of(found)
 
     @property
@@ -74,7 +77,7 @@ class Portion:
         return self.of(column(HASH))
 
     def blocks(self, number: int) -> tuple[int, ...]:
-        """The blocks, of so many, in which these hashes are."""
+        """Blocks, of so many, outside of which none of these hashes is."""
         if self.only is not None:
             return tuple(sorted({(one - _LEAST) * number // _SPAN for one in self.only}))
         return tuple(range(int(self.low * number), ceil(self.high * number)))
@@ -82,7 +85,8 @@ class Portion:
     def holds(self, hashed: int) -> bool:
         """Whether a hash, as it is stored, is one of them."""
         place = (hashed - _LEAST) / _SPAN
-        return self.low <= place < self.high and (self.only is None or hashed in self.only)
+        among = (self.only is None or hashed in self.only) and hashed not in self.without
+        return self.low <= place < self.high and among
 
     def holds_each(self, hashes: Integers) -> Booleans:
         """The same of many, their part of the range alone."""
