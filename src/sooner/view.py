@@ -45,13 +45,14 @@ from sooner.storage.views import (
     stored_view,
 )
 from sooner.views.cleaned_sample import CleanedSample
-from sooner.views.cleaning import clean, outliers_now, try_cleaning
+from sooner.views.cleaning import clean, try_cleaning
 from sooner.views.definition import Definition, as_text, from_text, share_within
 from sooner.views.described import described
 from sooner.views.estimates import Estimator, require_estimator
 from sooner.views.form import Form, form_of
 from sooner.views.fresh import Fresh
 from sooner.views.fresh_rows import fresh_rows
+from sooner.views.outliers import outliers_now
 from sooner.views.question import Question, question_of
 from sooner.views.refreshing import GONE, commit, refresh, write
 from sooner.views.unit import Portion, Unit

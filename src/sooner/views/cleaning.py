@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
 from datetime import UTC, datetime
 from time import perf_counter
 
-from sooner.engine.change_rows import change_rows
-from sooner.engine.view_rows import outlier_hashes, written_changes
+from sooner.engine.view_rows import written_changes
 from sooner.engine.writing import reservation
 from sooner.storage.views import Cleaned, record_cleaned
-from sooner.views.deltas import SIGN
-from sooner.views.outliers import MOST_OUTLIERS, outlier_way
+from sooner.views.outliers import outliers_now
 from sooner.views.refreshing import write
 from sooner.views.unit import Portion
 from sooner.views.upkeep import Upkeep
@@ -51,20 +48,3 @@ def try_cleaning(upkeep: Upkeep, share: float) -> float:
         write(upkeep, reserved.directory("clean"), Portion(high=share))
         reserved.give_up()
     return perf_counter() - start
-
-
-def outliers_now(upkeep: Upkeep) -> tuple[int, ...]:
-    """The hashes of outliers: those there were, and those among the rows that have changed since."""
-    found = set(upkeep.definition.certain)
-    for one in upkeep.definition.outliers:
-        name = one.table.lower()
-        way = outlier_way(upkeep.form, upkeep.definition.unit, name)
-        if one.threshold is None or way is None:
-            continue
-        rows = change_rows(upkeep.spark, upkeep.before[name], upkeep.now[name], SIGN)
-        room = MOST_OUTLIERS - len(found)
-        with ExitStack() as stack:
-            if name in upkeep.below:  # a view that is stale: it would have other rows
-                rows = rows.unionByName(stack.enter_context(upkeep.below[name].shown()))
-            found |= set(outlier_hashes(rows, one.column, one.threshold, way, max(0, room)))
-    return tuple(sorted(found))

@@ -9,21 +9,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any
 
 from sooner.algebra.scalar import column, to_sql
 from sooner.algebra.schema import Column
+from sooner.engine.change_rows import change_rows
 from sooner.engine.rows import table_rows
 from sooner.engine.view_rows import outlier_hashes, threshold
 from sooner.errors import InvalidArgument, NotSupported, UnknownColumn, nearest
 from sooner.storage.records import Table
 from sooner.views.definition import Definition, Outliers
+from sooner.views.deltas import SIGN
 from sooner.views.form import Form
 from sooner.views.sampling import sampled
 from sooner.views.unit import Portion, Unit
+from sooner.views.upkeep import Upkeep
 
-MOST_OUTLIERS = 10_000
+_MOST = 10_000
 _DEVIATIONS = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(?:sd|σ|standard deviations?)\s*")
 _NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal")
 
@@ -63,12 +67,12 @@ def _is_number(one: Column) -> bool:
 
 
 def _how(name: str, how: int | str, table: str, spelled: str) -> Outliers:
-    if isinstance(how, int) and not isinstance(how, bool) and 1 <= how <= MOST_OUTLIERS:
+    if isinstance(how, int) and not isinstance(how, bool) and 1 <= how <= _MOST:
         return Outliers(table, spelled, top=how)
     found = _DEVIATIONS.fullmatch(how) if isinstance(how, str) else None
     if found is None:
         raise InvalidArgument(
-            f"outliers={{{name!r}: {how!r}}}: give how many of the largest, up to {MOST_OUTLIERS:,}, or "
+            f"outliers={{{name!r}: {how!r}}}: give how many of the largest, up to {_MOST:,}, or "
             'a distance from the mean such as "3 sd".'
         )
     return Outliers(table, spelled, deviations=float(found[1]))
@@ -103,6 +107,23 @@ def with_outliers(
         known.append(replace(one, threshold=least))
         way = outlier_way(form, definition.unit, one.table.lower())
         if least is not None and way is not None:
-            room = MOST_OUTLIERS - len(hashes)
+            room = _MOST - len(hashes)
             hashes |= set(outlier_hashes(rows, one.column, least, way, max(0, room)))
     return replace(definition, outliers=tuple(known), certain=tuple(sorted(hashes)))
+
+
+def outliers_now(upkeep: Upkeep) -> tuple[int, ...]:
+    """The hashes of outliers: those there were, and those among the rows that have changed since."""
+    found = set(upkeep.definition.certain)
+    for one in upkeep.definition.outliers:
+        name = one.table.lower()
+        way = outlier_way(upkeep.form, upkeep.definition.unit, name)
+        if one.threshold is None or way is None:
+            continue
+        rows = change_rows(upkeep.spark, upkeep.before[name], upkeep.now[name], SIGN)
+        room = _MOST - len(found)
+        with ExitStack() as stack:
+            if name in upkeep.below:  # a view that is stale: it would have other rows
+                rows = rows.unionByName(stack.enter_context(upkeep.below[name].shown()))
+            found |= set(outlier_hashes(rows, one.column, one.threshold, way, max(0, room)))
+    return tuple(sorted(found))
