@@ -59,17 +59,11 @@ def test_a_view_with_a_subquery_in_an_expression(family: Database) -> None:
 
 
 def test_rules_that_the_user_excludes_stay_so(small_spark: SparkSession, tmp_path: Path) -> None:
-    name, own = (
-        "spark.sql.optimizer.excludedRules",
-        "org.apache.spark.sql.catalyst.optimizer.CollapseWindow",
-    )
-    before = small_spark.conf.get(name)
-    try:
-        small_spark.conf.set(name, own)
-        open_session(small_spark, tmp_path)
-        once = small_spark.conf.get(name)
-        open_session(small_spark, tmp_path)
-        assert once == small_spark.conf.get(name)
-        assert once.split(",")[0] == own and len(once.split(",")) == 2
-    finally:
-        small_spark.conf.set(name, before)
+    name, own = "spark.sql.optimizer.excludedRules", "org.apache.spark.sql.catalyst.optimizer.X"
+    session = small_spark.newSession()
+    session.conf.set(name, own)
+    open_session(session, tmp_path)
+    once = session.conf.get(name)
+    open_session(session, tmp_path)
+    assert session.conf.get(name) == once
+    assert once.split(",")[0] == own and len(once.split(",")) == 2

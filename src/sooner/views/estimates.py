@@ -29,8 +29,9 @@ Power: TypeAlias = tuple[int, int, int]
 
 # With fewer values that bring anything, nothing is said of how far off the estimate is.
 FEWEST = 12
-# Of how many sampled rows of a group the scale can be the sample's: 19 in 20 groups of more have one.
-_FEWEST_OF_GROUP = 3.0
+# Of a group with fewer sampled rows to be expected, a changed row stands for no more rows than the group has.
+# Of larger ones 19 in 20 samples have a row.
+_FEWEST_EXPECTED = 3.0
 # Where the sample has less than this part of all squares, what is missing may be anything.
 HEAVIEST = 3.0
 # Where fourth powers of changed values are so many times those of the stale view, it knows nothing of their
@@ -261,7 +262,7 @@ def rows_each(stale: Floats, sampled: Floats, ratio: float) -> Floats:
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         each = np.maximum(1.0, stale / sampled)
-    return np.where((stale * ratio < _FEWEST_OF_GROUP) & (sampled > 0), each, np.inf)
+    return np.where((stale * ratio < _FEWEST_EXPECTED) & (sampled > 0), each, np.inf)
 
 
 def estimate(
